@@ -2,6 +2,7 @@
 # make check     lint, types, layers and the fast tests, in a minute or two: while you work
 # make test      lint, types, layers, doctests and tests (what CI runs)
 # make test-all  the same with the slow tests and many more drawn examples
+# make verify    draw cases of every property for MINUTES=30, going on where it stopped, and write docs/verification.md
 # make wheel     a wheel for this platform, with compiled kernels, in dist
 # make security  fuzzing, known vulnerabilities and licences of the dependencies; part of test-all
 # make lint      lint, types and layers only
@@ -24,7 +25,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 MINUTES ?= 30
 
-.PHONY: demo check fast test test-local test-spark test-all security lint format spark-versions bench bench-smoke bench-rivals docs clean tools kernels wheel
+.PHONY: demo check fast test test-plain test-local test-spark test-all security lint format spark-versions verify bench bench-smoke bench-rivals docs clean tools kernels wheel
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -33,19 +34,22 @@ demo: tools
 # Drawn cases of the engines run as plain Python, where each costs milliseconds, and a few of them compiled, where each
 # new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for the compiled pass only;
 # compiled, `make test` runs the contract of all engines and what is about compiling itself, `make test-all` everything.
-# The passes run beside each other: tests on Spark wait for the JVM half of the time, the others fill it.
+# All run beside each other, so that no core waits: for the last kernel to be compiled, or for the JVM, as tests on
+# Spark do half of the time. What is checked and run as plain Python needs no kernels, and begins before they are there.
 COMPILED := contract jit_fallback stop numba_insides runs_large learn compressed totals maximal value_index
 PYTEST := $(BIN)/pytest -n $(JOBS)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
-test: tools kernels
-	@$(MAKE) --no-print-directory $(SYNC) -j 3 lint test-spark test-local
+test: tools
+	@$(MAKE) --no-print-directory $(SYNC) -j 3 kernels lint test-plain test-spark test-local
 
-test-local: $(READY)
-	$(PYTEST) --ignore=tests/engine --ignore=tests/spark
+test-plain: $(READY)
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine
+
+test-local: kernels
+	$(PYTEST) --ignore=tests/engine --ignore=tests/spark
 	CEPHEID_TEST_PROFILE=compiled $(PYTEST) $(COMPILED:%=tests/engine/test_%.py)
 
-test-spark: $(READY)
+test-spark: kernels
 	$(PYTEST) tests/spark
 
 # For the inner loop: everything as plain Python, so that no kernel need be compiled after a change, and no Spark.
@@ -62,6 +66,13 @@ test-all: lint kernels security
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine/test_contract.py tests/engine
 	CEPHEID_TEST_PROFILE=compiled-thorough $(BIN)/pytest -n $(JOBS) tests/engine/test_contract.py tests/engine/test_drawn_expressions.py
+
+# Properties first, then cells of the matrix in memory and on Spark; what is found is in build/verification.
+verify: kernels
+	@$(BIN)/python tests/verification/run.py --minutes $$(($(MINUTES) / 2)); failed=$$?; \
+	$(BIN)/python tests/verification/fill.py --minutes $$(($(MINUTES) / 4)) || failed=1; \
+	$(BIN)/python tests/verification/fill.py --minutes $$(($(MINUTES) / 4)) --spark || failed=1; \
+	$(BIN)/python tests/verification/page.py; exit $$failed
 
 # What needs a tool or a network that is not there is left out, with a word. Licences are told by their short name (SPDX)
 # or, by older packages, by their classifier.

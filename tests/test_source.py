@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "cepheid"
-MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 PAGE = re.compile(r"\b((?:docs|tests|bench|examples)/[\w./-]+\.(?:md|py))\b")
 PAPERS_ONLY = re.compile(r"\b(SEMANTICS|DESIGN|STYLE)(\.md)?\s+(section\s+)?\d")
 
@@ -45,6 +45,12 @@ LOADED_LATE = (
 LOADS_LATE = ("cli/",)
 
 
+@cache
+def modules() -> dict[Path, ast.Module]:
+    """All modules of the package."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+
+
 def imports(tree: ast.AST) -> Iterator[tuple[ast.stmt, str, list[str]]]:
     """Every import with the module and the names taken from it."""
     for node in ast.walk(tree):
@@ -69,7 +75,7 @@ def where(path: Path) -> str:
 def test_no_private_name_crosses_modules() -> None:
     crossing = {
         (where(path), name)
-        for path, tree in MODULES.items()
+        for path, tree in modules().items()
         for _, module, names in imports(tree)
         for name in names
         if module.startswith("cepheid") and name.startswith("_") and not name.startswith("__")
@@ -81,7 +87,7 @@ def test_imports_stand_on_top() -> None:
     """Except for heavy packages, and for modules of our own that load one."""
     hidden = [
         f"{where(path)}:{node.lineno} imports {module}"
-        for path, tree in MODULES.items()
+        for path, tree in modules().items()
         if not where(path).startswith(LOADS_LATE)
         for node, module in inside_functions(tree)
         if module.partition(".")[0] not in HEAVY and not f"{module}.".startswith(LOADED_LATE)
@@ -91,7 +97,7 @@ def test_imports_stand_on_top() -> None:
 
 def test_pages_that_are_cited_are_in_the_repository() -> None:
     dead = []
-    for path in [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))]:
+    for path in [*modules(), *sorted((ROOT / "tests").rglob("*.py"))]:
         text = path.read_text(encoding="utf-8")
         dead += [f"{path.relative_to(ROOT)}: {page}" for page in PAGE.findall(text) if not (ROOT / page).exists()]
         dead += [f"{path.relative_to(ROOT)}: {found.group(0)}" for found in PAPERS_ONLY.finditer(text)]
@@ -103,7 +109,7 @@ def test_what_leans_on_insides_of_numba_is_in_the_kernels_room() -> None:
     allowed = ("engine/kernels/", "engine/values/compiled.py", "cli/messages.py")
     leaning = [
         where(path)
-        for path, tree in MODULES.items()
+        for path, tree in modules().items()
         for _, module, _ in imports(tree)
         if module.startswith(("numba.core", "numba.experimental", "llvmlite")) and not where(path).startswith(allowed)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ TARGET = re.compile(r"\]\([^)]*\)")
 DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@cache
 def listed(section: int) -> dict[str, str]:
     """The entries of a section of wording.txt, each with what to write instead."""
     text = (Path(__file__).parent / "wording.txt").read_text(encoding="utf-8")
@@ -28,6 +30,7 @@ def listed(section: int) -> dict[str, str]:
     return {old: new for old, _, new in pairs}
 
 
+@cache
 def phrases() -> dict[str, str]:
     """Each phrase, in lower case, with what to write instead."""
     return {old.lower(): new for old, new in listed(0).items()}
@@ -48,8 +51,14 @@ def retired(path: Path, source: str) -> list[str]:
 def unwanted(text: str) -> list[str]:
     """What a text says that it should not, each with what to write instead."""
     sentences = " ".join(OUTPUT.sub(" ", text).lower().split())
-    found = [(old, new) for old, new in phrases().items() if re.search(rf"(?<!\w){re.escape(old)}(?!\w)", sentences)]
-    return [f"{old!r}: write {new!r}" for old, new in found]
+    return [f"{old!r}: write {phrases()[old]!r}" for old in dict.fromkeys(any_phrase().findall(sentences))]
+
+
+@cache
+def any_phrase() -> re.Pattern[str]:
+    """Finds every phrase, also one that begins inside another."""
+    longest_first = sorted(phrases(), key=len, reverse=True)
+    return re.compile(rf"(?<!\w)(?=({'|'.join(map(re.escape, longest_first))})(?!\w))")
 
 
 def long_cells(text: str) -> list[str]:

@@ -127,13 +127,13 @@ def shifting(size: str) -> Sequence[Case]:
 
     An interval is given the events of one window before it, and a match counts where it ends.
     """
-    stretch, interval = {"smoke": (900, 300), "quick": (6_000, 2_000), "full": (20_000, 5_000)}[size]
-    events = 3 * stretch
+    interval, interval = {"smoke": (900, 300), "quick": (6_000, 2_000), "full": (20_000, 5_000)}[size]
+    events = 3 * interval
     kept: dict[str, pa.Table] = {}
 
     def part(begin: int) -> pa.Table:
         if "stream" not in kept:
-            kept["stream"] = correlated_stocks(events, rare_frequency=0.05, switch_every=stretch, seed=1).events
+            kept["stream"] = correlated_stocks(events, rare_frequency=0.05, switch_every=interval, seed=1).events
         first = max(0, begin - WINDOW)
         return kept["stream"].slice(first, begin + interval - first).combine_chunks()
 

@@ -60,7 +60,7 @@ def progress(frame: Any, mode: str = "append") -> list[Any]:
 
 
 def measured(told: Sequence[Any]) -> Outcome:
-    """The seconds of all micro-batches after the first, stretched to all events of the stream."""
+    """The seconds of all micro-batches after the first, apart to all events of the stream."""
     seconds = sum(each["durationMs"]["triggerExecution"] for each in told) / 1000
     rows = sum(each["numInputRows"] for each in told)
     each = [one["durationMs"]["triggerExecution"] / 1000 for one in told]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -10,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
-from cepheid.draw.automaton import automaton_svg
+from cepheid.draw.automaton import automaton_svg, conditions_of
 from cepheid.draw.notebook import query_html
 from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.language import syntax as s
@@ -21,9 +20,8 @@ from cepheid.language.forecasts import LEAST
 from cepheid.language.match_recognize.dialects import known_dialect
 from cepheid.language.match_recognize.from_query import clause_of
 from cepheid.language.match_recognize.parse import is_clause
-from cepheid.language.partial import partial_queries, with_length
 from cepheid.language.sase.parse import parse
-from cepheid.pattern_query import FlinkQuery, PatternQuery, RowQuery, row_query
+from cepheid.pattern_query import FlinkQuery, LanguageQuery, PatternQuery, RowQuery, log_match, row_query
 from cepheid.plan.options import bounded
 from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, signature_with
@@ -38,10 +36,8 @@ if TYPE_CHECKING:
     from cepheid.model.check import Check
     from cepheid.runners.compressed import CompressedResult
     from cepheid.runners.keywords import FlinkKeywords
+    from cepheid.runners.languages import Language
     from cepheid.runners.live_face import LiveFace as Live
-
-_log = logging.getLogger("cepheid")
-
 
 # A text that is a MATCH_RECOGNIZE clause gives a RowQuery, a pattern of cepheid.flink a FlinkQuery.
 AnyQuery: TypeAlias = "Query | Pattern | str"
@@ -69,10 +65,11 @@ class Explanation(str):
         return query_html(self.syntax, plans)
 
 
-class Query(CheckedQuery):
+class Query(CheckedQuery, LanguageQuery):
     """A checked query. Equal queries have equal syntax; `str` gives the canonical text."""
 
-    @overload
+    # The options of query text have types, those of other languages are checked when they are read.
+    @overload  # type: ignore[override]
     def match(self, events: Any, *, output: Literal["count"], **options: Unpack[MatchKeywords]) -> int: ...
     @overload
     def match(
@@ -91,21 +88,54 @@ class Query(CheckedQuery):
 
     def match(self, events: Any, **options: Any) -> Any:
         """The matches of this query; see `cepheid.match`."""
-        return match(events, self, **options)
+        return super().match(events, **options)
+
+    @property
+    def language(self) -> Language:
+        """What runs it."""
+        from cepheid.runners.text import text_language
+
+        return text_language(self)
+
+    @property
+    def unit(self) -> str:
+        """What a row of its result is."""
+        return "match" if self.syntax.summary is None else "total"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The attributes of its equivalence tests."""
+        parts = [part for part in conditions_of(self.syntax) if isinstance(part, s.Equivalence)]
+        return tuple(dict.fromkeys(name for part in parts for name, _ in part.tests))
+
+    def with_parameters(self, parameters: Mapping[str, Any] | None) -> Query:
+        """The same with more values; one that the query does not name is a mistake."""
+        if parameters is None:
+            return self
+        found = query(self, parameters)
+        _check_used(parameters, [found])
+        return found
 
     @bounded
-    def explain(self, events: Any = None, *, analyze: bool = False, **options: Unpack[MatchKeywords]) -> Explanation:
+    def explain(  # type: ignore[override]
+        self, events: Any = None, *, analyze: bool = False, **options: Unpack[MatchKeywords]
+    ) -> Explanation:
         """The logical and physical plan, the engine and why; with `analyze=True` also what each step saw."""
-        from cepheid.runners.dispatch import explain
-
         _check_near(options, "analyze")
-        return Explanation(explain(self, events, analyze=analyze, **options), self.syntax)
+        return Explanation(super().explain(events, analyze=analyze, **options), self.syntax)
 
-    def why(self, events: Any, **options: Unpack[PlanKeywords]) -> Diagnosis:
+    @bounded
+    def why(  # type: ignore[override]
+        self, events: Any, *, most_events: int | None = None, **options: Unpack[PlanKeywords]
+    ) -> Diagnosis:
         """Why it finds nothing, or too little; see `cepheid.why`."""
-        return why(events, self, **options)
+        from cepheid.diagnose.diagnose import MOST_EVENTS, diagnose
 
-    def live(
+        keywords: dict[str, Any] = dict(options)
+        asked = self.with_parameters(keywords.pop("parameters", None))
+        return diagnose(events, asked, MOST_EVENTS if most_events is None else most_events, keywords)
+
+    def live(  # type: ignore[override]
         self,
         schema: Any,
         *,
@@ -115,7 +145,7 @@ class Query(CheckedQuery):
         **options: Unpack[PlanKeywords],
     ) -> Live:
         """The query over events as they come; see `cepheid.live`."""
-        return live(self, schema, delay=delay, state=state, max_ahead=max_ahead, **options)
+        return super().live(schema, delay=delay, state=state, max_ahead=max_ahead, **options)
 
     def to_match_recognize(self, dialect: str = "spark", *, time: str = "ts", type: str | None = "type") -> str:
         """A MATCH_RECOGNIZE clause with the same matches, for `spark` (Cepheid itself), `trino`, `oracle` or `flink`.
@@ -227,11 +257,6 @@ def _check_used(parameters: Mapping[str, Any] | None, queries: Iterable[object])
             )
 
 
-def _check_dialect(options: Mapping[str, Any]) -> None:
-    if "dialect" in options:
-        raise CepheidError("dialect is an option of MATCH_RECOGNIZE clauses", hint="leave it out here")
-
-
 def _check_near(options: Mapping[str, Any], own: str) -> None:
     """An option that is misspelt may be one of this call alone."""
     for name in options:
@@ -300,58 +325,31 @@ def match(events: Any, query: Any, **options: Any) -> Any:
     >>> match(events, "PATTERN SEQ(A a, C c) WHERE [id] WITHIN 5").select(["match_start", "match_end"]).to_pylist()
     [{'match_start': 1, 'match_end': 3}]
     """
-    from cepheid.runners.dispatch import may_change, run
+    from cepheid.runners.together import match_changing, match_together, may_change
 
     parameters = options.pop("parameters", None)
-    begin = time.perf_counter()
     if isinstance(query, str) and is_clause(query):
-        result = row_query(query, known_dialect(options.pop("dialect", "spark"))).match(events, **options)
-    elif isinstance(query, FlinkPattern | PatternQuery):
-        asked: Any = as_query(query, parameters)  # type: ignore[arg-type]
-        result = asked.match(events, **options)
-    elif isinstance(query, Mapping):
-        result = _match_several(events, query, parameters, options)
-    elif may_change(query):
-        result = run(events, query, **options)
+        query = row_query(query, known_dialect(options.pop("dialect", "spark")))
+    elif "dialect" in options:
+        raise CepheidError("dialect is an option of MATCH_RECOGNIZE clauses", hint="leave it out here")
+    if not isinstance(query, Mapping) and not may_change(query):
+        asked: LanguageQuery = as_query(query)
+        return asked.with_parameters(parameters).match(events, **options)
+    begin = time.perf_counter()
+    if isinstance(query, Mapping):
+        queries = _named_queries(query, parameters)
+        result = match_together({name: each.language for name, each in queries.items()}, events, options)
     else:
-        _check_dialect(options)
-        asked = as_query(query, parameters)
-        _check_used(parameters, [asked])
-        if asked.syntax.output.mode is s.OutputMode.PARTIAL:
-            from cepheid.runners.partial import match_partial
-
-            result = match_partial(events, with_length(asked.syntax, asked.parameters), parts_of(asked), options)
-        else:
-            result = run(events, asked, **options)
-    if _log.isEnabledFor(logging.INFO):
-        size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
-        _log.info("match: %s in %.3f s", size, time.perf_counter() - begin)
+        result = match_changing(query, events, options)
+    log_match(result, time.perf_counter() - begin)
     return result
 
 
-def _match_several(
-    events: Any, named: Mapping[str, Any], parameters: Mapping[str, Any] | None, options: dict[str, Any]
-) -> Any:
-    """The matches of several queries with names."""
+def _named_queries(named: Mapping[str, Any], parameters: Mapping[str, Any] | None) -> dict[str, LanguageQuery]:
+    """Several queries with names; a parameter that none of them names is a mistake."""
     queries: dict[str, Any] = {name: as_query(each, parameters) for name, each in named.items()}
-    others = {name: each for name, each in queries.items() if isinstance(each, PatternQuery)}
-    text = [each for name, each in queries.items() if name not in others]
-    if any(each.syntax.output.mode is s.OutputMode.PARTIAL for each in text):
-        raise QueryError("OUTPUT PARTIAL runs one query at a time", hint="match this query alone", code="bad-partial")
     _check_used(parameters, queries.values())
-    if others:
-        from cepheid.runners.together import match_together
-
-        return match_together(events, queries, others, options)
-    from cepheid.runners.dispatch import run
-
-    return run(events, queries, **options)
-
-
-def parts_of(query: Query) -> dict[str, Query]:
-    """The queries that one with OUTPUT PARTIAL stands for."""
-    found = partial_queries(query.syntax)
-    return {name: Query(check(part), None, query.parameters) for name, part in found.items()}
+    return queries
 
 
 @bounded
@@ -421,14 +419,10 @@ def why(
     D d comes after C c, but at least 20 later; those within the window come before it
     WITHIN 5 is too short: the closest needs 21
     """
-    from cepheid.diagnose.diagnose import MOST_EVENTS, diagnose
-
     _check_near(options, "most_events")
     keywords: dict[str, Any] = dict(options)
-    asked: Any = as_query(query, keywords.pop("parameters", None))  # type: ignore[arg-type]
-    if isinstance(asked, PatternQuery):
-        return asked.why(events, most_events=most_events, **keywords)
-    return diagnose(events, asked, MOST_EVENTS if most_events is None else most_events, keywords)
+    asked: LanguageQuery = as_query(query)  # type: ignore[arg-type]
+    return asked.why(events, most_events=most_events, **keywords)
 
 
 @bounded
@@ -454,55 +448,16 @@ def live(
     >>> doors.send([{"ts": 3, "type": "Exit", "tag": 7}, {"ts": 4, "type": "Exit", "tag": 8}])[0]["b"]
     {'ts': 3, 'type': 'Exit', 'tag': 7}
     """
-    from cepheid.runners.live import live_query
-
     keywords: dict[str, Any] = dict(options)
-    parameters = keywords.pop("parameters", None)
-    how: dict[str, Any] = {"delay": delay, "state": state, "max_ahead": max_ahead}
-    if isinstance(query, Mapping):
-        named: Mapping[str, Any] = query
-        return _live_several({name: as_query(each, parameters) for name, each in named.items()}, schema, how, keywords)
-    chosen: Any = as_query(query, parameters)  # type: ignore[arg-type]
-    if isinstance(chosen, PatternQuery):
-        return chosen.live(schema, **how, **keywords)
-    if chosen.syntax.output.mode is s.OutputMode.PARTIAL:
-        from cepheid.runners.partial import PartialLive
+    if not isinstance(query, Mapping):
+        asked: LanguageQuery = as_query(query)  # type: ignore[arg-type]
+        return asked.live(schema, delay=delay, state=state, max_ahead=max_ahead, **keywords)
+    from cepheid.runners.languages import LiveStart
+    from cepheid.runners.live_many import live_together
 
-        inner = live_query(parts_of(chosen), schema, **how, keywords=keywords)
-        return PartialLive(inner, with_length(chosen.syntax, chosen.parameters), inner.reader.schema, keywords)
-    return live_query(chosen, schema, **how, keywords=keywords)
-
-
-def _live_several(queries: dict[str, Any], schema: Any, how: dict[str, Any], keywords: dict[str, Any]) -> Live:
-    """Several queries with names over events as they come."""
-    from cepheid.runners.composition import in_order, keywords_of_matches, options_of_matches, sources_of
-    from cepheid.runners.live import live_query
-    from cepheid.runners.live_many import TEXT, LiveMany, reader_of, states_of_parts
-    from cepheid.runners.many import check_names
-    from cepheid.runners.together import options_of_each, options_of_text
-
-    others = {name: each for name, each in queries.items() if isinstance(each, PatternQuery)}
-    text = {name: each for name, each in queries.items() if name not in others}
-    if not others:
-        return live_query(text, schema, **how, keywords=keywords)
-    check_names(queries)
-    reading = [name for name in in_order(queries) if {*sources_of(queries[name])} & {*others}]
-    text = {name: each for name, each in text.items() if name not in reading}
-    own, given = options_of_each(queries, others, keywords), options_of_text(keywords)
-    states, seen = states_of_parts(how.pop("state"), [*([TEXT] if text else []), *others, *reading])
-    parts: dict[str, Any] = {}
-    if text:
-        parts[TEXT] = live_query(text, schema, **how, state=states[TEXT], keywords=given)
-    for name, each in others.items():
-        parts[name] = each.timed().live(schema, **how, state=states[name], **own[name])
-    readers = {}
-    for name in reading:
-        options = options_of_matches(Options.from_keywords(given))
-        readers[name], columns = reader_of(name, queries[name], {each: parts[each] for each in others}, options)
-        alone = Query(replace(queries[name].syntax, sources=()), queries[name].text, queries[name].parameters)
-        late: dict[str, Any] = {"delay": readers[name].delay(columns), "state": states[name], "max_ahead": None}
-        parts[name] = live_query(alone, columns, **late, keywords=keywords_of_matches(given))
-    return LiveMany(parts, tuple(queries), seen, readers)
+    queries = _named_queries(query, keywords.pop("parameters", None))
+    languages = {name: each.language for name, each in queries.items()}
+    return live_together(languages, schema, LiveStart(delay, state, max_ahead), keywords)
 
 
 @bounded

@@ -9,6 +9,7 @@ from typing import Any
 
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.flink.skip import AfterMatchSkipStrategy
+from cepheid.pattern_query import FlinkQuery
 from cepheid.plan.options import bounded
 
 __all__ = ["AfterMatchSkipStrategy", "Pattern", "explain"]
@@ -35,7 +36,4 @@ def explain(pattern: Pattern, events: Any, **options: Any) -> str:
     Engine
       automaton: every run is extended by every event, in a compiled kernel
     """
-    from cepheid.runners.flink import FlinkLanguage
-    from cepheid.runners.languages import explain_query
-
-    return explain_query(FlinkLanguage(pattern), events, options)
+    return FlinkQuery(pattern).explain(events, **options)

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from cepheid.api import match
 from cepheid.errors import CepheidError, DataError
-from cepheid.runners.dispatch import is_spark
-from cepheid.runners.tables import as_local, no_table
+from cepheid.runners.tables import as_local, is_spark, no_table
 
 if TYPE_CHECKING:
     Steps = Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]

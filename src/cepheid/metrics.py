@@ -59,8 +59,8 @@ def observed(progress: Any) -> dict[str, dict[str, Any]]:
     >>> observed({"observedMetrics": {"cepheid": told, "others": {"rows": 1}}})
     {'cepheid': {'matches': 2, 'state_bytes': 10, 'read': 5}}
     """
-    told = progress["observedMetrics"] if isinstance(progress, Mapping) else progress.observedMetrics
-    found = {name: each if isinstance(each, Mapping) else each.asDict() for name, each in (told or {}).items()}
+    reported = progress["observedMetrics"] if isinstance(progress, Mapping) else progress.observedMetrics
+    found = {name: each if isinstance(each, Mapping) else each.asDict() for name, each in (reported or {}).items()}
     return {name: dict(each) for name, each in found.items() if {"state_bytes", "matches"} <= each.keys()}
 
 
@@ -82,27 +82,27 @@ class Numbers:
             self._add("cepheid_batches_total", stream, 1)
             self._add("cepheid_batch_seconds_total", stream, seconds)
             self._set("cepheid_batch_seconds", stream, seconds)
-            for name, told in matches.items():
+            for name, reported in matches.items():
                 # A union or a chain holds several, which are told apart by the names of their metrics.
-                self._take(told, stream if len(matches) == 1 else {**stream, "match": name})
+                self._take(reported, stream if len(matches) == 1 else {**stream, "match": name})
 
-    def _take(self, told: Mapping[str, Any], stream: Mapping[str, str]) -> None:
+    def _take(self, reported: Mapping[str, Any], stream: Mapping[str, str]) -> None:
         """Adds what one match of a streaming query told."""
-        self._add("cepheid_read_total", stream, told.get("read"))
+        self._add("cepheid_read_total", stream, reported.get("read"))
         for outcome in OUTCOMES:
-            self._add("cepheid_events_total", {**stream, "outcome": outcome}, told.get(outcome))
-        self._add("cepheid_lost_matches_estimate_total", stream, told.get("lost"))
-        for name, value in told.items():
+            self._add("cepheid_events_total", {**stream, "outcome": outcome}, reported.get(outcome))
+        self._add("cepheid_lost_matches_estimate_total", stream, reported.get("lost"))
+        for name, value in reported.items():
             if found := _OF_QUERY.fullmatch(name):
                 self._add(_BY_QUERY[found[1]], {**stream, "query": found[2]}, value)
             elif name.startswith(_REASON):
                 self._add("cepheid_shed_total", {**stream, "reason": name.removeprefix(_REASON)}, value)
-        if not any(_OF_QUERY.fullmatch(name) for name in told):
-            self._add("cepheid_matches_total", {**stream, "query": ""}, told.get("matches"))
-        self._set("cepheid_state_bytes", stream, told.get("state_bytes"))
-        self._set("cepheid_retained_events", stream, told.get("retained"))
-        if told.get("newest") is not None and told.get("watermark") is not None:
-            self._set("cepheid_watermark_lag", stream, told["newest"] - told["watermark"])
+        if not any(_OF_QUERY.fullmatch(name) for name in reported):
+            self._add("cepheid_matches_total", {**stream, "query": ""}, reported.get("matches"))
+        self._set("cepheid_state_bytes", stream, reported.get("state_bytes"))
+        self._set("cepheid_retained_events", stream, reported.get("retained"))
+        if reported.get("newest") is not None and reported.get("watermark") is not None:
+            self._set("cepheid_watermark_lag", stream, reported["newest"] - reported["watermark"])
 
     def _add(self, metric: str, labels: Mapping[str, str], value: Any) -> None:
         kept = self.values.setdefault(metric, {})
@@ -123,9 +123,9 @@ class Numbers:
         """
         lines = []
         with self.lock:
-            for metric, (kind, told) in HELP.items():
+            for metric, (kind, meaning) in HELP.items():
                 if metric in self.values:
-                    lines += [f"# HELP {metric} {told}", f"# TYPE {metric} {kind}"]
+                    lines += [f"# HELP {metric} {meaning}", f"# TYPE {metric} {kind}"]
                     for labels, value in sorted(self.values[metric].items()):
                         listed = ",".join(f'{name}="{_escaped(label)}"' for name, label in labels)
                         lines.append(f"{metric}{{{listed}}} {value:.10g}")

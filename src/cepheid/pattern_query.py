@@ -1,19 +1,21 @@
-"""Queries in the other two languages as objects: a MATCH_RECOGNIZE clause, or a Flink pattern.
+"""A checked query as an object, in whatever language: what one can do with it.
 
-They do what a `Query` does: match, explain, why and live.
+Query text is in api.py; here are a MATCH_RECOGNIZE clause and a Flink pattern.
 """
 
 from __future__ import annotations
 
+import logging
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cepheid.budget import within_budget
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.match_recognize.parse import parse_clause
-from cepheid.language.match_recognize.syntax import Clause
+from cepheid.language.match_recognize.syntax import Clause, Rows
+from cepheid.plan.options import bounded
 from cepheid.runners.options import FlinkOptions, PatternOptions, RowOptions
 
 if TYPE_CHECKING:
@@ -24,61 +26,97 @@ if TYPE_CHECKING:
     from cepheid.runners.languages import Language
     from cepheid.runners.live_face import LiveFace as Live
 
+_log = logging.getLogger("cepheid")
 
-class PatternQuery(ABC):
-    """A checked query in another language than query text; `str` gives its text."""
+
+class LanguageQuery(ABC):
+    """A checked query; `str` gives its text."""
+
+    @property
+    @abstractmethod
+    def language(self) -> Language:
+        """What runs it."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """What a row of its result is: a match, a total (SUMMARISE), or a row of one (ALL ROWS PER MATCH)."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that partition the events, as far as the query itself names them."""
+        return ()
+
+    @property
+    def time(self) -> str | None:
+        """The time column, if the query itself names it; None: the option `time` does."""
+        return None
+
+    def takes(self, name: str, value: Any) -> bool:
+        """Is there such an option, with such a value, in its language?"""
+        return self.language.takes(name, value)
+
+    def with_parameters(self, parameters: Mapping[str, Any] | None) -> Self:
+        """The same with values for words in its text, in a language that has such words."""
+        return self
+
+    @bounded
+    def match(self, events: Any, **options: Any) -> Any:
+        """The matches in a table of events, as a table of the same kind; with `output="count"`, their number."""
+        from cepheid.runners.languages import match_events
+
+        begin = time.perf_counter()
+        asked = self.with_parameters(options.pop("parameters", None))
+        result = match_events(asked.language, events, options)
+        log_match(result, time.perf_counter() - begin)
+        return result
+
+    @bounded
+    def explain(self, events: Any = None, *, analyze: bool = False, **options: Any) -> str:
+        """How the query is run: its automaton or its search, over a table also what judges its conditions."""
+        asked = self.with_parameters(options.pop("parameters", None))
+        return asked.language.explain(events, options, analyze)
+
+    @abstractmethod
+    def why(self, events: Any, *, most_events: int | None = None, **options: Any) -> Diagnosis:
+        """How many events pass each condition, how far the pattern gets, and where it stops."""
+
+    @bounded
+    def live(
+        self, schema: Any, *, delay: Any = 0, state: bytes | None = None, max_ahead: Any = None, **options: Any
+    ) -> Live:
+        """The query over events as they come; see `cepheid.live`."""
+        from cepheid.runners.languages import LiveStart
+
+        asked = self.with_parameters(options.pop("parameters", None))
+        return asked.language.live(schema, LiveStart(delay, state, max_ahead), options)
+
+
+def log_match(result: Any, seconds: float) -> None:
+    """Says how much was found, and how long that took."""
+    if _log.isEnabledFor(logging.INFO):
+        size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
+        _log.info("match: %s in %.3f s", size, seconds)
+
+
+class PatternQuery(LanguageQuery):
+    """A checked query in another language than query text."""
 
     options: ClassVar[type[PatternOptions]]
 
-    def takes(self, name: str, value: Any) -> bool:
-        """Is there such an option, with such a value, in this language?"""
-        return self.options.takes(name, value)
-
-    @abstractmethod
-    def timed(self) -> PatternQuery:
-        """The same with `match_start` and `match_end` among the columns of its result."""
-
-    def match(self, events: Any, **options: Any) -> Any:
-        """The matches in a table of events, as a table of the same kind; with `output="count"`, their number."""
-        from cepheid.engine.search.row_pattern.parallel import available_threads
-        from cepheid.runners.languages import match_table
-
-        return match_table(self._language(), events, self._given(options), available_threads())
-
-    def explain(self, events: Any = None, **options: Any) -> str:
-        """How the query is run: its automaton or its search, over a table also what judges its conditions."""
-        from cepheid.runners.languages import explain_query
-
-        return explain_query(self._language(), events, self._given(options))
-
+    @bounded
     def why(self, events: Any, *, most_events: int | None = None, **options: Any) -> Diagnosis:
         """How many events pass each condition, how far the pattern gets, and where it stops."""
         from cepheid.diagnose.patterns import diagnose_pattern
         from cepheid.runners.tables import in_memory
 
-        table = in_memory(events)
-        asked = self.options.from_keywords(self._given(options)).in_memory(table.schema).check_place()
-        with within_budget(asked.timeout, asked.max_bytes):
-            return diagnose_pattern(self._subject(table, asked, most_events))
-
-    def live(
-        self, schema: Any, *, delay: Any = 0, state: bytes | None = None, max_ahead: Any = None, **options: Any
-    ) -> Live:
-        """The query over events as they come; see `cepheid.live`."""
-        from cepheid.runners.live_search import live_language
-
-        return live_language(self._language(), schema, delay, state, max_ahead, self._given(options))
-
-    @abstractmethod
-    def _language(self) -> Language:
-        """What runs it."""
+        query, table = self.with_parameters(options.pop("parameters", None)), in_memory(events)
+        asked = query.options.from_keywords(options).in_memory(table.schema).check_place()
+        return diagnose_pattern(query._subject(table, asked, most_events))
 
     @abstractmethod
     def _subject(self, table: pa.Table, options: Any, most_events: int | None) -> Subject:
         """What is diagnosed."""
-
-    def _given(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        return options
 
 
 @dataclass(frozen=True)
@@ -88,13 +126,24 @@ class RowQuery(PatternQuery):
     clause: Clause
     options = RowOptions
 
-    def timed(self) -> RowQuery:
-        """The clause with the times of a match's first and last row as measures."""
-        from cepheid.runners.rows import with_times
+    @property
+    def unit(self) -> str:
+        """What a row of its result is."""
+        return "match" if self.clause.rows is Rows.ONE else "row"
 
-        return RowQuery(with_times(self.clause))
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of PARTITION BY."""
+        return tuple(key.name for key in self.clause.partition_by)
 
-    def _language(self) -> Language:
+    @property
+    def time(self) -> str | None:
+        """The first column of ORDER BY."""
+        return self.clause.order_by[0].column.name if self.clause.order_by else None
+
+    @property
+    def language(self) -> Language:
+        """What runs it."""
         from cepheid.runners.rows import RowLanguage
 
         return RowLanguage(self.clause)
@@ -118,23 +167,23 @@ class FlinkQuery(PatternQuery):
     pattern: Pattern
     parameters: Mapping[str, Any] = field(default_factory=dict)
     options = FlinkOptions
+    unit = "match"
 
-    def timed(self) -> FlinkQuery:
-        """The pattern itself: its matches have times."""
-        return self
-
-    def _language(self) -> Language:
+    @property
+    def language(self) -> Language:
+        """What runs it."""
         from cepheid.runners.flink import FlinkLanguage
 
-        return FlinkLanguage(self.pattern)
+        return FlinkLanguage(self.pattern, self.parameters)
+
+    def with_parameters(self, parameters: Mapping[str, Any] | None) -> FlinkQuery:
+        """The same with more values."""
+        return FlinkQuery(self.pattern, {**self.parameters, **(parameters or {})})
 
     def _subject(self, table: pa.Table, options: FlinkOptions, most_events: int | None) -> Subject:
         from cepheid.diagnose.flink_patterns import FlinkSubject
 
-        return FlinkSubject(self.pattern, table, options, most_events)
-
-    def _given(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**options, "parameters": {**self.parameters, **(options.get("parameters") or {})}}
+        return FlinkSubject(self.pattern, table, replace(options, parameters=self.parameters), most_events)
 
     def __str__(self) -> str:
         return str(self.pattern)

@@ -1,4 +1,4 @@
-"""Confidence by recurrences is confidence by enumeration of instants, to the last rival."""
+"""Confidence by recurrences is confidence by enumeration of instants, to the last competitor."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cepheid.engine.data.timed import Timed, accumulate, between, onwards, up_to
 from cepheid.engine.scoring.confidence.bounds import NO_WINDOW, tighten
+from cepheid.engine.scoring.confidence.by_intervals import by_intervals, has_intervals, intervals, widened
 from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_of
 from cepheid.engine.scoring.confidence.competing_tables import task
 from cepheid.engine.scoring.confidence.happened import by_who_happened, undecided
@@ -26,7 +27,6 @@ from cepheid.engine.scoring.confidence.order import (
     workspace,
 )
 from cepheid.engine.scoring.confidence.shared_competing import Weighing, enumerate_instants, swept, unweighed
-from cepheid.engine.scoring.confidence.stretches import by_stretches, has_stretches, stretches, widened
 from cepheid.engine.scoring.confidence.undisturbed import WITHIN, Effort, exclusive
 from strategies.intervals import weights
 
@@ -92,7 +92,7 @@ def by_enumeration(
         if any(one >= other for one, other in itertools.pairwise(at[:length])) or last - first >= window:
             continue
         edges = [last - window, *at[:length], first + window]
-        if any(edges[gap] < at[rival] < edges[gap + 1] for rival, gap in disturbing):
+        if any(edges[gap] < at[competitor] < edges[gap + 1] for competitor, gap in disturbing):
             continue
         for gap, score in enumerate(scores or ()):
             weight *= 1.0 if score is None else score[edges[gap + 1] - edges[gap]]
@@ -130,21 +130,21 @@ def test_order_and_window(events: list[Interval], window: int):
 
 @st.composite
 def disturbed(draw: Any) -> tuple[list[Interval], int, int, list[tuple[int, int]]]:
-    """The events of a match, its rivals, and who disturbs which gaps."""
-    length, rivals = draw(st.integers(1, 3)), draw(st.integers(0, 3))
-    events = [draw(imprecise()) for _ in range(length + rivals)]
+    """The events of a match, its competitors, and who disturbs which gaps."""
+    length, competitors = draw(st.integers(1, 3)), draw(st.integers(0, 3))
+    events = [draw(imprecise()) for _ in range(length + competitors)]
     window = draw(WINDOWS)
     inner = range(1, length)
     gaps = list(inner) if window == NO_WINDOW else list(range(length + 1))
     pairs = []
-    for rival in range(length, length + rivals):
+    for competitor in range(length, length + competitors):
         if gaps:
-            pairs += [(rival, gap) for gap in sorted(draw(st.sets(st.sampled_from(gaps))))]
+            pairs += [(competitor, gap) for gap in sorted(draw(st.sets(st.sampled_from(gaps))))]
     return events, length, window, pairs
 
 
 @given(disturbed())
-def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
+def test_competitors(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
     events, length, window, pairs = case
     timed = timed_of(events, False)
     expected, earliest, latest = by_enumeration(events, length, window, pairs)
@@ -153,7 +153,7 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
         assert expected == 0.0
         return
     low, high = valid
-    chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
+    chosen, keys = np.arange(length), np.array([competitor * (length + 1) + gap for competitor, gap in pairs], np.int64)
     total, first, last, cost = exclusive(timed, chosen, low, high, window, keys, unweighed(), EFFORT)
     assert cost == 0.0
     assert total == pytest.approx(expected, abs=1e-12)
@@ -163,9 +163,9 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
     job = task(timed, chosen, low, high, window, keys)
     ways = [swept, enumerate_instants] + ([by_pairs_of_instants] if job.disturbs.shape[0] == 0 else [])
     results = [way(job) if way is by_pairs_of_instants else way(job, unweighed()) for way in ways]
-    rivals = undecided(timed.lower, timed.upper, timed.exists, low, high, keys)
-    if rivals.bits >= 0:
-        results.append(by_who_happened(timed, rivals, chosen, low, high, window))
+    competing = undecided(timed.lower, timed.upper, timed.exists, low, high, keys)
+    if competing.bits >= 0:
+        results.append(by_who_happened(timed, competing, chosen, low, high, window))
     for found, first, last in results:
         assert found == pytest.approx(expected, abs=1e-12)
         assert (found > 0.0) == (expected > 0.0)
@@ -174,23 +174,23 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
 
 @st.composite
 def crowded(draw: Any) -> tuple[list[Interval], int, int, list[tuple[int, int]]]:
-    """The same with longer matches, times uniform in wider intervals, and rivals of most gaps inside the match."""
+    """The same with longer matches, times uniform in wider intervals, and competitors of most gaps inside the match."""
     length = draw(st.integers(3, 5))
-    rivals = draw(st.integers(1, 3 if length < 5 else 2))
+    competitors = draw(st.integers(1, 3 if length < 5 else 2))
     events = []
-    for event in range(length + rivals):
+    for event in range(length + competitors):
         around = 2 * event if event < length else draw(st.integers(0, 2 * length))
         start, size = around + draw(st.integers(-2, 2)), draw(st.integers(1, 6 if length < 5 else 4))
         events.append((start, [1.0 / size] * size))
     pairs = []
-    for rival in range(length, length + rivals):
+    for competitor in range(length, length + competitors):
         some = draw(st.just(set(range(1, length))) | st.sets(st.integers(1, length - 1)))
-        pairs += [(rival, gap) for gap in sorted(some)]
+        pairs += [(competitor, gap) for gap in sorted(some)]
     return events, length, draw(st.sampled_from([6, 9, NO_WINDOW])), pairs
 
 
 @given(crowded(), st.sampled_from([0.0, 1e-9, 0.01, 0.2]), st.sampled_from([0.0, 0.01, 0.1]))
-def test_stretches_and_bounds(
+def test_intervals_and_bounds(
     case: tuple[list[Interval], int, int, list[tuple[int, int]]], tolerance: float, least: float
 ):
     events, length, window, pairs = case
@@ -201,17 +201,17 @@ def test_stretches_and_bounds(
         assert expected == 0.0
         return
     low, high = valid
-    chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
+    chosen, keys = np.arange(length), np.array([competitor * (length + 1) + gap for competitor, gap in pairs], np.int64)
     for given_keys in (keys, widened(timed.lower, timed.upper, low, high, keys)):
-        job, rivals, results = (
+        job, competing, results = (
             task(timed, chosen, low, high, window, given_keys),
             undecided(timed.lower, timed.upper, timed.exists, low, high, given_keys),
             [],
         )
-        if has_stretches(job):
-            results.append(by_stretches(job, stretches(job)))
-        if rivals.bits >= 0:
-            results.append(by_who_happened(timed, rivals, chosen, low, high, window))
+        if has_intervals(job):
+            results.append(by_intervals(job, intervals(job)))
+        if competing.bits >= 0:
+            results.append(by_who_happened(timed, competing, chosen, low, high, window))
         for found, first, last in results:
             assert found == pytest.approx(expected, abs=1e-12)
             assert (found > 0.0) == (expected > 0.0)
@@ -233,7 +233,7 @@ def test_stretches_and_bounds(
 
 
 def test_bounds_are_enough_where_they_agree():
-    # All of the rival's instants but one lie in the first gap, which it then hardly ever leaves unharmed.
+    # All of the competitor's instants but one lie in the first gap, which it then hardly ever leaves unharmed.
     events: list[Interval] = [(0, [1.0]), (8, [0.5, 0.5]), (20, [1.0]), (1, [1 / 8] * 8)]
     timed, keys = timed_of(events, True), np.array([3 * 4 + 1, 3 * 4 + 2])
     low, high = bounds(timed, 3, NO_WINDOW) or ([], [])
@@ -258,7 +258,7 @@ def test_worlds_are_weighed_by_the_spans_of_their_gaps(
     if valid is None:
         assert expected == 0.0
         return
-    chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
+    chosen, keys = np.arange(length), np.array([competitor * (length + 1) + gap for competitor, gap in pairs], np.int64)
     weighing = weighing_of(scores)
     total, first, last, _ = exclusive(timed, chosen, *valid, window, keys, weighing, EFFORT)
     assert total == pytest.approx(expected, abs=1e-12)

@@ -164,8 +164,8 @@ def test_a_window_must_be_a_whole_number_of_units():
 
 def test_half_widths_by_type():
     times = [NOON, NOON + timedelta(seconds=1.04), NOON + timedelta(seconds=1.06)]
-    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "type": ["CPU", "RivalTables", "Login"]})
-    bounded = with_bounds(table, {"CPU": "7.5 s", "RivalTables": timedelta(seconds=0.5)}, unit="0.1 s")
+    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "type": ["CPU", "CompetingTables", "Login"]})
+    bounded = with_bounds(table, {"CPU": "7.5 s", "CompetingTables": timedelta(seconds=0.5)}, unit="0.1 s")
     seconds = [
         [(row[name] - NOON).total_seconds() for name in (bounded.lower, bounded.upper)]
         for row in bounded.table.to_pylist()

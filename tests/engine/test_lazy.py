@@ -40,7 +40,7 @@ SHIFTING = [
 
 @st.composite
 def shifting_streams(draw: Any) -> pa.Table:
-    """Stretches in which one type is rare, each time another."""
+    """Intervals in which one type is rare, each time another."""
     rarest = draw(st.lists(st.sampled_from("ABC"), min_size=3, max_size=5))
     kinds = [
         draw(st.lists(st.sampled_from("D" + rare + 5 * "ABC".replace(rare, "")), min_size=12, max_size=15))

@@ -248,9 +248,9 @@ def test_parts_of_a_history_merge_to_the_whole(query: str, visits: int, seed: in
         merged = merged.merge(gather(bound, ordered(rows, bound.schema), 0.5, span))
     assert (merged.events, merged.step) == (whole.events, whole.step)
     assert merged.together == whole.together
-    assert merged.stretches.keys() == whole.stretches.keys()
-    for ends, lengths in whole.stretches.items():
-        assert_same(merged.stretches[ends], lengths)
+    assert merged.intervals.keys() == whole.intervals.keys()
+    for ends, lengths in whole.intervals.items():
+        assert_same(merged.intervals[ends], lengths)
     assert merged.components.keys() == whole.components.keys()
     for name, known in whole.components.items():
         assert_same(merged.components[name], known)

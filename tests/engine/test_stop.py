@@ -17,6 +17,7 @@ import pytest
 
 import cepheid
 from cepheid.engine.kernels.stop import STOP, guarded, stop_flag, within_budget
+from cepheid.engine.precompile import load
 from cepheid.runners import fit
 
 KLEENE = "PATTERN SEQ(A+ a[], B b) WITHIN 1000"
@@ -112,6 +113,8 @@ def test_a_budget_of_memory_stops_a_search() -> None:
 
 
 def test_a_part_of_the_result_says_of_how_many_matches_it_is_a_part() -> None:
+    if not numba.config.DISABLE_JIT:
+        load("search.totals")  # counting has two seconds, in which nothing could be compiled
     found = cepheid.match(many(40), "PATTERN SEQ(A+ a[], B b)", max_matches=10, truncate=True)
     facts = json.loads(found.schema.metadata[b"cepheid"])
     assert (found.num_rows, facts["truncated"], facts["counters"]["matches_in_all"]) == (10, True, 2**40 - 1)

@@ -82,7 +82,7 @@ def test_no_time_is_impossible_because_nothing_was_seen_there(kind, count):
     times = np.array([0.5, 5.0, 60.0, 100.0, 150.0, 260.0, 1000.0, 50_000.0])
     assert np.all(found.pdf(times) > 0.0)
     assert np.all(found.survival(times) > 0.0)
-    # Each stretch without gaps weighs as much as one gap: the next one is as likely to fall between any two.
+    # Each interval without gaps weighs as much as one gap: the next one is as likely to fall between any two.
     beyond = float(found.survival(gaps.max() * 1.05))
     assert 0.5 / count < beyond < 2.0 / count
     stop, visit = Gamma(2.0, 50.0, happens=0.6), SegmentItem("missing", 0.2, found)

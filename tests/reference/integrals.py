@@ -64,7 +64,7 @@ def _weight(
         assert gap is not None
         return entry.pdf(s) / entry.happens * gap.happens if begins and entry else gap.pdf(s)
 
-    def stretch(low: int, high: int | None, s: Array, begins: bool) -> Array:
+    def interval(low: int, high: int | None, s: Array, begins: bool) -> Array:
         """The factors between two neighbours of the history: the negatives, and the positives that did not happen."""
         end = len(items) if high is None else high
         inside = range(low + 1, end)
@@ -91,10 +91,10 @@ def _weight(
     def rest(index: int, left: Array) -> Array:
         low = stops[index - 1] if index else -1
         if index == len(stops):
-            return stretch(low, None, left, index == 0)
+            return interval(low, None, left, index == 0)
         high = stops[index]
         return items[high][1] * _summed(
-            lambda s, remains: stretch(low, high, s, index == 0) * rest(index + 1, remains), left, gaps
+            lambda s, remains: interval(low, high, s, index == 0) * rest(index + 1, remains), left, gaps
         )
 
     return float(rest(0, np.array([span], np.float64))[0])

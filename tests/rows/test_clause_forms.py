@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import cepheid
+from cepheid.language import functions
 from rows.row_cases import matched, values
 
 TABLE = values(3, 1, 2, 5, 0, 4)
@@ -42,3 +44,23 @@ def test_measures_that_name_earlier_ones() -> None:
 def test_a_column_comes_before_a_measure_of_its_name() -> None:
     measures = "sum(A.value) AS part, value + 1 AS other"
     assert matched(f"ORDER BY id MEASURES {measures} PATTERN (A B B)", TABLE, "spark") == [(3, 3), (5, 5)]
+
+
+def test_if_without_an_otherwise_and_like_with_its_own_escape() -> None:
+    measures = "if(value > 2, value) AS i, 'a%' LIKE 'a!%' ESCAPE '!' AS y, 'ab' LIKE 'a!%' ESCAPE '!' AS n"
+    assert matched(f"ORDER BY id MEASURES {measures} PATTERN (A)", values(3, 1), "spark") == [
+        (3, True, False),
+        (None, True, False),
+    ]
+
+
+def test_a_function_of_the_user_goes_first_and_gets_the_floats_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "_USER", {})
+
+    @cepheid.function
+    def radians(x: float) -> float:
+        return x if isinstance(x, float) else -1.0
+
+    assert matched("ORDER BY id MEASURES radians(value) AS r PATTERN (A)", values(3, 1), "spark") == [(3.0,), (1.0,)]
+    query = "PATTERN SEQ(* a) RETURN radians(a.value) AS r"
+    assert cepheid.match(values(3, 1), query, type=None, time="id").column("r").to_pylist() == [3.0, 1.0]

@@ -54,3 +54,12 @@ def test_the_reference_is_too_deep_for_long_matches() -> None:
     text = ONE.format(rows="", pattern="a+", within="")
     with pytest.raises(LimitError, match="recurses once"):
         cepheid.match(table(4000), text, engine="reference")
+
+
+@pytest.mark.parametrize("within", ["", "WITHIN 1000"])
+def test_the_rows_of_all_matches_are_counted(within: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cepheid.engine.search.row_pattern.run.MOST_TAKEN", 1_000)
+    text = ONE.format(rows="AFTER MATCH SKIP TO NEXT ROW", pattern="a+", within=within).replace("PARTITION BY k", "")
+    assert cepheid.match(table(44), text).num_rows == 44
+    with pytest.raises(LimitError, match="the matches have more than 1,000 rows in all"):
+        cepheid.match(table(45), text)

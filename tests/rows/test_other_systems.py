@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import cepheid
 from cepheid.errors import CepheidError, QueryError
 from rows.row_cases import bound, matched, values
 
@@ -169,10 +168,6 @@ def test_names_and_keys_of_snowflake() -> None:
     assert matched(clause, values(1, 2, 3), "snowflake") == [(3, 2)]
     with pytest.raises(QueryError, match="a measure without a name"):
         matched(clause, values(1, 2, 3), "oracle")
-    with pytest.raises(QueryError, match="an expression as a key"):
-        cepheid.match(
-            values(1), "MATCH_RECOGNIZE (PARTITION BY id % 2 PATTERN (A) DEFINE A AS true)", dialect="snowflake"
-        )
 
 
 def test_arrays_and_their_nulls() -> None:
@@ -228,7 +223,7 @@ def test_averages_of_decimals_are_decimals() -> None:
             "FILTER",
         ),
         ("MEASURES max(value) OVER () AS m PATTERN (A) DEFINE A AS true", "trino", "window-function", "OVER"),
-        ("MEASURES max(value ORDER BY id) AS m PATTERN (A) DEFINE A AS true", "trino", "aggregate-order", "ORDER"),
+        ("MEASURES lower(value ORDER BY id) AS m PATTERN (A) DEFINE A AS true", "trino", "aggregate-order", "ORDER"),
         ("MEASURES lower(A.*) AS m PATTERN (A) DEFINE A AS true", "trino", "star", "A.*"),
         ("MEASURES min(A.*) AS m PATTERN (A) DEFINE A AS true", "trino", "star", "A.*"),
         ("MEASURES count(X.*) AS m PATTERN (A) DEFINE A AS true", "trino", "unknown-label", "X"),
@@ -251,8 +246,8 @@ def test_averages_of_decimals_are_decimals() -> None:
         ("MEASURES MATCH_NUMBER(A) AS m PATTERN (A) DEFINE A AS true", "trino", "arguments", "MATCH_NUMBER(A)"),
         ("MEASURES CLASSIFIER(A.value) AS m PATTERN (A) DEFINE A AS true", "trino", "arguments", "A.value"),
         ('MEASURES "LAST"(value) AS m PATTERN (A) DEFINE A AS true', "trino", "measure-name", '"LAST"'),
-        ("PARTITION BY id + 1 PATTERN (A) DEFINE A AS true", "trino", "not-a-column", "id + 1"),
-        ("ORDER BY id + 1 PATTERN (A) DEFINE A AS true", "trino", "not-a-column", "id + 1"),
+        ("PARTITION BY sum(id) PATTERN (A) DEFINE A AS true", "trino", "not-a-column", "sum(id)"),
+        ("ORDER BY PREV(id) PATTERN (A) DEFINE A AS true", "trino", "not-a-column", "PREV(id)"),
         ("PATTERN (A{0}) DEFINE A AS true", "trino", "quantifier-range", "{0}"),
         ("PATTERN (A{,0}) DEFINE A AS true", "trino", "quantifier-range", "{,0}"),
         ("PATTERN (A{3000000000,}) DEFINE A AS true", "trino", "quantifier-range", "{3000000000,}"),

@@ -213,6 +213,50 @@ def rows_of(found: Any) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_live_queries_read_all_languages_and_each_other(number: int) -> None:
+    """A query over matches of three languages, one over matches of that, and one over both."""
+    events = drawn(number, times=False)
+    queries = {
+        "last": "PATTERN SEQ(both p, step q) WITHIN 30 FROM both, step RETURN q.match_end AS at",
+        "step": "PATTERN SEQ(text p, text q) WITHIN 9 FROM text RETURN p.av AS one, q.av AS other",
+        "both": "PATTERN SEQ(rows p, !(flink x), step q) WITHIN 12 FROM rows, flink, step RETURN p.av AS v, q.one AS w",
+        **QUERIES,
+    }
+    whole = cepheid.match(events, queries, partition_by="id")
+    assert {*queries} == {*whole["query"].to_pylist()} or number, "the first table has matches of each"
+    rng = random.Random(number)
+    for delay in (0, 2):
+        live = cepheid.live(queries, events.schema, delay=delay, partition_by="id")
+        found, at = [], 0
+        while at < events.num_rows:
+            size = rng.randint(1, 15)
+            found += live.send(events.slice(at, size)).to_pylist()
+            at += size
+            live = cepheid.live(queries, events.schema, delay=delay, partition_by="id", state=live.save())
+        found += rows_of(live.finish())
+        assert sorted(map(str, found)) == sorted(map(str, whole.to_pylist()))
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_live_queries_read_matches_that_become_known_at_different_times(number: int) -> None:
+    """Those of `step` are known long after those of `text`: what came early does not make the others late."""
+    events = drawn(number, times=False)
+    queries = {
+        "text": QUERIES["text"],
+        "late": "PATTERN SEQ(A a, !(C c)) WHERE [id] WITHIN 6 RETURN a.v AS v",
+        "step": "PATTERN SEQ(late p, !(late q)) WITHIN 5 FROM late RETURN p.v AS v",
+        "last": "PATTERN SEQ(step p, text q) WITHIN 30 FROM step, text RETURN q.match_end AS at",
+    }
+    whole = cepheid.match(events, queries)
+    live, found = cepheid.live(queries, events.schema), []
+    for at in range(0, events.num_rows, 5):
+        found += live.send(events.slice(at, 5)).to_pylist()
+        live = cepheid.live(queries, events.schema, state=live.save())
+    found += rows_of(live.finish())
+    assert sorted(map(str, found)) == sorted(map(str, whole.to_pylist()))
+
+
 def test_a_live_query_hears_of_time_without_matches() -> None:
     queries = {"pair": CLAUSE, "alone": "PATTERN SEQ(pair p, !(pair q)) WITHIN 5 FROM pair RETURN p.bv AS bv"}
     live = cepheid.live(queries, EVENTS.schema)
@@ -223,9 +267,6 @@ def test_a_live_query_hears_of_time_without_matches() -> None:
 
 
 def test_live_refuses_what_it_cannot_do() -> None:
-    reader = "PATTERN SEQ(rows p, text q) WITHIN 10 FROM rows, text"
-    with pytest.raises(CepheidError, match="'y' reads 'text' beside a query in another language"):
-        cepheid.live({"rows": CLAUSE, "text": QUERIES["text"], "y": reader}, EVENTS.schema)
     unbounded = CLAUSE.replace("WITHIN 10", "")
     one = "PATTERN SEQ(rows p) WITHIN 10 FROM rows"
     with pytest.raises(CepheidError, match="'y' reads 'rows', whose matches become known at no certain time"):

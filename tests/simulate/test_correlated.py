@@ -47,17 +47,17 @@ def test_frequencies_of_the_common_ones_swing_a_little() -> None:
 def test_the_rarest_changes_where_the_truth_says() -> None:
     simulation = correlated_stocks(35_000, history=2, rare_frequency=0.02, switch_every=10_000, seed=4)
     assert simulation.truth is not None
-    stretches = simulation.truth.to_pylist()
-    assert [stretch["rarest"] for stretch in stretches] == ["Internet", "Finance", "Hi-Tech", "Internet"]
-    assert [(stretch["first_ts"], stretch["last_ts"]) for stretch in stretches] == [
+    intervals = simulation.truth.to_pylist()
+    assert [interval["rarest"] for interval in intervals] == ["Internet", "Finance", "Hi-Tech", "Internet"]
+    assert [(interval["first_ts"], interval["last_ts"]) for interval in intervals] == [
         (0, 9_999), (10_000, 19_999), (20_000, 29_999), (30_000, 34_999),
     ]  # fmt: skip
     drawn = simulation.events["sector"].to_pylist()
-    for stretch in stretches:
-        part = drawn[stretch["first_ts"] : stretch["last_ts"] + 1]
+    for interval in intervals:
+        part = drawn[interval["first_ts"] : interval["last_ts"] + 1]
         counts = {name: part.count(name) for name in ("Finance", "Hi-Tech", "Internet")}
-        assert min(counts, key=counts.__getitem__) == stretch["rarest"]
-        assert counts[stretch["rarest"]] < 0.1 * sorted(counts.values())[1]
+        assert min(counts, key=counts.__getitem__) == interval["rarest"]
+        assert counts[interval["rarest"]] < 0.1 * sorted(counts.values())[1]
 
 
 def correlations(coupling: float) -> list[float]:

@@ -126,6 +126,24 @@ def test_measures_that_spark_computes_after_the_search(spark: Any) -> None:
     assert sorted(found) == [(1, "1"), (2, "2"), (3, None), (4, "1"), (5, "2"), (6, None), (7, None), (8, None)]
 
 
+def test_forms_beyond_the_standard(spark: Any) -> None:
+    clause = """MATCH_RECOGNIZE (PARTITION BY t.id % 2 ORDER BY t.id + 0
+      MEASURES array_agg(id ORDER BY value DESC, id) AS v, array_agg(id) FILTER (WHERE t.value > 80) AS w,
+        struct(FIRST(value) AS a, LAST(t.value) AS b) AS s, concat('{"a": ', LAST(id), '}') ->> 'a' AS j
+      PATTERN (A+) DEFINE A AS t.value > 0)"""
+    found = rows(spark, f"SELECT * FROM {TICKS} {clause} ORDER BY 1")
+    assert found == [(0, [2, 4, 8, 6], [], (80, 60), "8"), (1, [1, 5, 3, 7], [1, 5], (90, 40), "7")]
+    table = pa.table({"id": range(1, 9), "value": [90, 80, 70, 80, 90, 50, 40, 60]})
+    local = cepheid.match(table, clause)
+    assert sorted(str(row) for row in local.to_pylist()) == sorted(
+        str(row.asDict(recursive=True))
+        for row in cepheid.match(spark.createDataFrame(table.to_pandas()), clause).collect()
+    )
+    nested = spark.sql("SELECT named_struct('k', id % 2, 't', -id) AS of, id FROM range(1, 7)")
+    fields = "MATCH_RECOGNIZE (PARTITION BY of.k ORDER BY of.t MEASURES array_agg(id) AS v PATTERN (A+))"
+    assert sorted(map(tuple, cepheid.match(nested, fields).collect())) == [(0, [6, 4, 2]), (1, [5, 3, 1])]
+
+
 def test_decimals_structs_and_keys(spark: Any) -> None:
     table = "(VALUES (1, 10.10, named_struct('x', 5)), (2, 10.20, named_struct('x', 6))) t(id, p, s)"
     measures = "sum(p) / count(*) AS mean, avg(p) AS a, A.s.x AS x, max_by(p, s.x) AS best"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import cepheid
 from cepheid.engine.reference.values import Evaluator
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 from cepheid.flink import Pattern
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery

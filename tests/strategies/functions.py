@@ -10,7 +10,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from cepheid.engine.reference.values import Evaluator
-from cepheid.engine.values.columnwise import value, value_column
+from cepheid.engine.values.columnwise import value
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery

@@ -18,7 +18,7 @@ import sys
 import pyarrow as pa
 import cepheid
 import cepheid.flink
-from cepheid.engine import warm
+from cepheid.engine import precompile
 from cepheid.engine.kernels import cache
 
 made = []
@@ -34,7 +34,8 @@ for query in (
     pattern,
 ):
     assert cepheid.match(events, query).num_rows > 0
-missing = [each.__name__ for module in warm.EVERY for each in warm.module_kernels(module) if not each.is_ready()]
+every = [each for module in precompile.EVERY for each in precompile.module_kernels(module)]
+missing = [each.__name__ for each in every if not each.is_ready()]
 print(cepheid.__file__, made, missing, cache.kernels_in_use(), sep="\\n")
 """
 

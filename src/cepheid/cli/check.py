@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 from rich.text import Text
 
+import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.messages import in_words_of_the_command_line, out
-from cepheid.cli.query_argument import existing_file, load_functions, parse_parameters, query_arguments, query_text
+from cepheid.cli.query_argument import existing_file, load_functions, parse_parameters, query_arguments, query_object
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.errors import errors_of
 from cepheid.errors import QueryError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
+from cepheid.pattern_query import LanguageQuery
 
 Queries = Annotated[list[str], typer.Argument(metavar="QUERY...", help="Texts, files or directories of queries.")]
 
@@ -55,13 +59,26 @@ def check(
     for argument in [each for given in queries for each in query_arguments(given)]:
         name = argument if existing_file(argument) else "query"
         given = roles.arguments(), parse_parameters(parameter or ())
-        errors = sorted(errors_of(query_text(argument), table, *given), key=lambda error: error.start or 0)
+        asked = query_object(argument)
+        every = errors_of(asked, table, *given) if isinstance(asked, str) else _errors_of_object(asked, table, *given)
+        errors = sorted(every, key=lambda error: error.start or 0)
         found += [_record(name, error) for error in errors]
         if not as_json:
             _print(name, errors)
     if as_json:
         print(to_json(found))
     raise typer.Exit(1 if found else 0)
+
+
+def _errors_of_object(
+    asked: Any, table: pa.Table | None, roles: Mapping[str, Any], parameters: Mapping[str, Any]
+) -> Iterator[QueryError]:
+    """The first error of a query or a pattern of a Python file."""
+    try:
+        query: LanguageQuery = cepheid.query(asked, parameters)
+        query.explain(table, **{name: value for name, value in roles.items() if query.takes(name, value)})
+    except QueryError as error:
+        yield error
 
 
 def _record(name: str, error: QueryError) -> dict[str, Any]:

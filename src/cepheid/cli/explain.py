@@ -14,7 +14,6 @@ from cepheid.cli.query_argument import arguments_of, load_functions, parse_optio
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
-from cepheid.runners.options import RowOptions
 
 _Analyze = Annotated[bool, typer.Option("--analyze", help="Also run the query, and count the events at each step.")]
 
@@ -61,11 +60,5 @@ def explain(
     with explaining_delay():
         loaded = cepheid.load_model(model) if model is not None else None
         given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_options(option or ())}
-        if isinstance(parsed, cepheid.RowQuery):
-            if analyze:
-                raise CepheidError("--analyze counts the steps of a query with PATTERN", hint="leave it out")
-            RowOptions.from_keywords(arguments_of(parsed, roles, given))
-            text = parsed.explain(events)
-        else:
-            text = parsed.explain(events, **arguments_of(parsed, roles, given), analyze=analyze)
+        text = parsed.explain(events, **arguments_of(parsed, roles, given), analyze=analyze)
     print(text)

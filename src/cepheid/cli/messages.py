@@ -86,13 +86,13 @@ def explaining_delay() -> Iterator[None]:
 def warnings_as_remarks() -> Iterator[None]:
     """Prints warnings as one line each, in the words of the command line, without a place in the code."""
     with warnings.catch_warnings():
-        usual, told = warnings.showwarning, set[str]()
+        usual, reported = warnings.showwarning, set[str]()
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if not issubclass(category, UserWarning):
                 usual(message, category, *place, **more)
-            elif str(message) not in told:
-                told.add(str(message))
+            elif str(message) not in reported:
+                reported.add(str(message))
                 line = Text("warning: ", style="bold yellow")
                 line.append(in_words_of_the_command_line(str(message)), style="not bold default")
                 err.print(line, soft_wrap=True)

@@ -172,8 +172,8 @@ def record_options(
 ) -> dict[str, Any]:
     """What was said of bad records and of duplicates, as `match` takes it."""
     policy = "set aside" if aside is not None and bad_records is None else bad_records
-    told = {"bad_records": policy, "aside": aside, "dedupe": dedupe, "decimal": decimal, "thousands": thousands}
-    given: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+    options = {"bad_records": policy, "aside": aside, "dedupe": dedupe, "decimal": decimal, "thousands": thousands}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if policy is not None and time_format not in (None, UNIX):
         given["time_format"] = time_format  # which rows are not written like this, `match` has to know
     return given

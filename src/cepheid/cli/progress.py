@@ -66,11 +66,11 @@ def stream_numbers(progresses: Iterable[Mapping[str, Any]]) -> StreamNumbers:
         speed = float(progress.get("processedRowsPerSecond") or speed)
         watermark = (progress.get("eventTime") or {}).get("watermark") or watermark
         for observed in (progress.get("observedMetrics") or {}).values():
-            told = observed if isinstance(observed, Mapping) else observed.asDict()
-            late += int(told.get("late") or 0)
-            matches += int(told.get("matches") or 0)
-            state = int(told.get("state_bytes") or state)
-            retained = int(told.get("retained") or retained)
+            reported = observed if isinstance(observed, Mapping) else observed.asDict()
+            late += int(reported.get("late") or 0)
+            matches += int(reported.get("matches") or 0)
+            state = int(reported.get("state_bytes") or state)
+            retained = int(reported.get("retained") or retained)
     return StreamNumbers(len(known), events, late, matches, speed, watermark, state, retained)
 
 
@@ -89,8 +89,8 @@ class StreamWatch:
     def look(self) -> None:
         """Takes in what Spark said since."""
         for progress in self.query.recentProgress:
-            told = progress if isinstance(progress, Mapping) else progress.jsonValue()
-            self.seen[int(told["batchId"])] = told
+            reported = progress if isinstance(progress, Mapping) else progress.jsonValue()
+            self.seen[int(reported["batchId"])] = reported
 
     def wait(self, tell: Callable[[StreamNumbers], None] = lambda _: None) -> None:
         """Until the stream ends or is interrupted; then it is stopped in good order. `tell` hears how far it is."""

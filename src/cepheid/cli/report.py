@@ -28,6 +28,7 @@ from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
 from cepheid.model.check import Check
+from cepheid.pattern_query import PatternQuery
 from cepheid.report.matches import truth_of
 
 _Page = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Output path of the page.")]
@@ -95,7 +96,7 @@ def report(
         )
     load_functions(functions)
     parsed = read_any_query(query, parameter or ())
-    if truth is not None and (isinstance(parsed, cepheid.RowQuery) or parsed.syntax.summary is not None):
+    if truth is not None and (not isinstance(parsed, cepheid.Query) or parsed.unit == "total"):
         raise CepheidError("--truth is a list of single matches", hint="leave out --truth, or SUMMARISE")
     stages = Stages()
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
@@ -109,20 +110,19 @@ def report(
     known = None
     if truth is not None and truth_key is not None and truth_column is not None:
         known = read_truth(truth, truth_key, truth_column)
-    if isinstance(parsed, cepheid.RowQuery):
-        write_rows_page(output, parsed, events, arguments_of(parsed, roles, given), stages, title)
-    else:
+    if isinstance(parsed, cepheid.Query):
         write_page(
             output, parsed, events, roles, given, stages, title or f"Matches of {_name(query)}", truth_key, known
         )
+    else:
+        write_pattern_page(output, parsed, events, arguments_of(parsed, roles, given), stages, title)
     out.print(f"the report is in {output}", soft_wrap=True)
 
 
-def write_rows_page(
-    output: Path, query: cepheid.RowQuery, events: pa.Table, given: dict[str, Any], stages: Stages, title: str | None
+def write_pattern_page(
+    output: Path, query: PatternQuery, events: pa.Table, given: dict[str, Any], stages: Stages, title: str | None
 ) -> None:
-    """The page of a MATCH_RECOGNIZE clause: its text, its rows and how it was run."""
-    from cepheid.report.facts import unit_of
+    """The page of a clause or a Flink pattern: its text, its rows and how it was run."""
     from cepheid.report.matches import Shown
     from cepheid.report.report import Run, write_report
 
@@ -130,11 +130,11 @@ def write_rows_page(
         result = query.match(events, **given)
     run = Run(
         str(query),
-        Shown(result, unit=unit_of(query)),
-        title or "Rows of the clause",
+        Shown(result, unit=query.unit),
+        title or ("Matches of the pattern" if query.unit == "match" else "Rows of the clause"),
         events.num_rows,
         seconds=dict(stages.seconds),
-        explained=query.explain(events),
+        explained=query.explain(events, **given),
     )
     with replacing(output) as beside:
         write_report(beside, run)

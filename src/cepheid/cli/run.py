@@ -268,7 +268,7 @@ def _run_task(task: Task, options: SparkOptions, asked: SearchRequest) -> None:
             many = "more" if number is None else f"{number:,}"
             note(f"the result was cut short at a limit: there are {many} matches")
         if ran.matches == 0 and not asked.stream:
-            say_why(ran, isinstance(task.query, cepheid.RowQuery))
+            say_why(ran)
 
 
 def _check_places(task: Task, options: SparkOptions, asked: SearchRequest) -> None:
@@ -276,9 +276,6 @@ def _check_places(task: Task, options: SparkOptions, asked: SearchRequest) -> No
     if task.partition_by and (task.output is None or not is_folder(task.output)):
         raise CepheidError("--partition-by needs an output directory", hint="for example --output found")
     if asked.stream:
-        if isinstance(task.query, cepheid.RowQuery):
-            hint = "in Python: cepheid.match(stream, clause, delay=...)"
-            raise CepheidError("a MATCH_RECOGNIZE clause runs over tables here, not over streams", hint=hint)
         return
     if asked.limit is not None and asked.on_spark and task.output is not None:
         raise CepheidError("--limit does not apply to files that Spark writes", hint="leave out --output, or --limit")
@@ -313,8 +310,7 @@ def _streamed(
         return run_stream(task, options, show, stages)
     from cepheid.cli.stream_console import console_watch
 
-    assert not isinstance(task.query, cepheid.RowQuery)  # refused before
-    queries = [task.query] if isinstance(task.query, cepheid.Query) else task.query.values()
+    queries = task.query.values() if isinstance(task.query, dict) else [task.query]
     watch = console_watch(task.roles, "\n\n".join(getattr(query, "text", None) or str(query) for query in queries))
     note(f"the stream can be watched at {watch.server.address}")
 
@@ -328,15 +324,14 @@ def _streamed(
         watch.end()
 
 
-def say_why(ran: Ran, rows: bool = False) -> None:
+def say_why(ran: Ran) -> None:
     """A way on for who found nothing."""
     if ran.events == 0:
         note("no matches: the input holds no events")
         return
     if ran.unknown is not None:
         note(ran.unknown)
-    if not rows:
-        note("no matches: `cepheid why` with the same arguments shows which step excluded them")
+    note("no matches: `cepheid why` with the same arguments shows which step excluded them")
 
 
 def _is_large(inputs: list[str], format: str | None) -> bool:

@@ -118,11 +118,11 @@ def _in_a_condition(text: str, clause: str) -> Iterator[Item]:
 
 
 def _clauses(written: list[str]) -> Iterator[Item]:
-    yield from (Item(name, "keyword", told) for name, told in CLAUSES.items() if name not in written)
+    yield from (Item(name, "keyword", meaning) for name, meaning in CLAUSES.items() if name not in written)
 
 
 def _words(words: dict[str, str]) -> Iterator[Item]:
-    yield from (Item(name, "keyword", told) for name, told in words.items())
+    yield from (Item(name, "keyword", meaning) for name, meaning in words.items())
 
 
 def variables(text: str) -> list[str]:

@@ -46,8 +46,8 @@ class OpenTable:
         columns = [{"name": name, "type": kind} for name, kind in names.columns.items()]
         roles: dict[str, Any] = {"time": self.roles.time, "type": self.roles.type, "time_unit": self.roles.time_unit}
         roles["tiebreak"] = self.roles.tiebreak[0] if self.roles.tiebreak else None
-        told = {"name": self.name, "rows": self.events.num_rows, "columns": columns, "types": list(names.types)}
-        return {**told, "roles": roles, "folder": self.folder is not None}
+        reported = {"name": self.name, "rows": self.events.num_rows, "columns": columns, "types": list(names.types)}
+        return {**reported, "roles": roles, "folder": self.folder is not None}
 
 
 @dataclass

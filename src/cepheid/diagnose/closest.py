@@ -15,7 +15,8 @@ from cepheid.diagnose.relax import Part, Subject
 from cepheid.diagnose.stages import Stage
 from cepheid.diagnose.window import Affordable, longer_window, span_text, spans
 from cepheid.engine.data.matches import Matches
-from cepheid.engine.values.columnwise import condition, value, value_column
+from cepheid.engine.values.columnwise import condition, value
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.printing import component_text, expression_text, window_text
 

@@ -29,7 +29,8 @@ from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
-from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.engine.values.columnwise import condition
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -75,16 +76,16 @@ def _of_expression(
     if not queries:
         raise CepheidError("the conditions of this pattern cannot hold, whatever is chosen")
     options = replace(given, model=None) if given.model is not None else given
-    told = [_of_sequence("", sequence, arrow, most_events, options) for sequence in queries]
-    furthest = max(range(len(told)), key=lambda number: _how_far(told[number]))
+    reported = [_of_sequence("", sequence, arrow, most_events, options) for sequence in queries]
+    furthest = max(range(len(reported)), key=lambda number: _how_far(reported[number]))
     subject = Subject(bound, ordered(arrow, bound.schema), given.model, given.scoring)
     chosen = to_text(queries[furthest].syntax).splitlines()[0].removeprefix("PATTERN ")
     hint = Hint("one-of-several", f"the pattern expands to several sequences; this diagnosis covers {chosen}")
     return replace(
-        told[furthest],
+        reported[furthest],
         query=to_text(query.syntax),
         matches=count(_original(subject)),
-        hints=(hint, *told[furthest].hints),
+        hints=(hint, *reported[furthest].hints),
     )
 
 

@@ -15,7 +15,7 @@ from cepheid.diagnose.diagnosis import ComponentCount, Count, Hint, WindowNeeded
 from cepheid.diagnose.relax import Subject
 from cepheid.diagnose.stages import Stage, about_negation
 from cepheid.diagnose.window import longer_window, span_text, spans
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import closest
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery

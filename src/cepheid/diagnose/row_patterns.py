@@ -46,8 +46,8 @@ class RowSubject:
     def _component(self, number: int, label: str, texts: dict[str, str]) -> ComponentCount:
         passed = int(self._conditions.holds[number].sum())
         on_the_way = self._conditions.how[number] == BY_PATH
-        told = f"{texts.get(label, '')}{' (the part that a single row decides)' if on_the_way else ''}"
-        conditions = (ConditionCount(told, passed),) if label in self.bound.conditions else ()
+        message = f"{texts.get(label, '')}{' (the part that a single row decides)' if on_the_way else ''}"
+        conditions = (ConditionCount(message, passed),) if label in self.bound.conditions else ()
         return ComponentCount(label, label, False, self.table.num_rows, conditions, 0, passed)
 
     def matches(self) -> int:

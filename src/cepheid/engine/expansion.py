@@ -21,7 +21,7 @@ from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.find import BEGINNING, find
 from cepheid.engine.scoring.losses import linear_model
 from cepheid.engine.scoring.match_score import ROUNDING
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import LimitError
 from cepheid.language.bound import BoundQuery
 from cepheid.language.competing import Competition
@@ -76,7 +76,9 @@ def _run_unsure(plan: Plan, events: EventTable, after: int, until: int) -> Match
     competition = Competition(bound, patterns) if bound.competes else None
     found: list[tuple[LinearQuery, Matches]] = []
     for linear in patterns:
-        query = linear_query(bound, linear, tuple(competition.rivals(linear)) if competition is not None else ())
+        query = linear_query(
+            bound, linear, tuple(competition.competing_events(linear)) if competition is not None else ()
+        )
         if query is None:
             continue
         _check_width(query)
@@ -183,8 +185,10 @@ def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
         rounds += 1
         patterns = _patterns(bound, rounds)
         competition = Competition(bound, _patterns(bound, rounds + 1)) if competes else None
-    rivals = {linear: tuple(competition.rivals(linear)) for linear in patterns} if competition is not None else {}
-    queries = (linear_query(bound, linear, rivals.get(linear, ())) for linear in patterns)
+    competitors = (
+        {linear: tuple(competition.competing_events(linear)) for linear in patterns} if competition is not None else {}
+    )
+    queries = (linear_query(bound, linear, competitors.get(linear, ())) for linear in patterns)
     found = [query for query in queries if query is not None]
     for query in found:
         _check_width(query)
@@ -206,7 +210,7 @@ def _patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
 
 
 def _begins(plan: Plan, events: EventTable, linear: Linear, rounds: int, competition: Competition | None) -> bool:
-    query = beginning(plan.bound, linear, rounds, competition.rivals if competition is not None else None)
+    query = beginning(plan.bound, linear, rounds, competition.competing_events if competition is not None else None)
     if query is not None:
         _check_width(query)
     return query is not None and len(find(_plan(plan, query, EXISTENCE), events)) > 0

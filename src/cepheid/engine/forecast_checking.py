@@ -115,11 +115,11 @@ def _at_threshold(
     for each in past:
         at, reached = reaching(bound, model, events, each.held, table_of(bound, model, each.held), asked)
         begins = events.time[each.held.first[each.some]]
-        told = reached[each.some] & (at[each.some] < each.ended) & (begins + bound.window.length <= ends)
-        reports += int(told.sum())
-        true += int((told & (each.completed != NEVER)).sum())
+        reported = reached[each.some] & (at[each.some] < each.ended) & (begins + bound.window.length <= ends)
+        reports += int(reported.sum())
+        true += int((reported & (each.completed != NEVER)).sum())
         if len(each.some):
-            own = np.where(told, at[each.some], NEVER)[each.matches]
+            own = np.where(reported, at[each.some], NEVER)[each.matches]
             earliest = np.minimum(earliest, np.where(each.matches >= 0, own, NEVER))
     starts = np.stack([np.where(c.first() == MISSING, len(events) - 1, c.first()) for c in matches.chosen]).min(axis=0)
     over = events.time[starts] + bound.window.length <= ends

@@ -22,7 +22,8 @@ from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Float64s, Foreca
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
 from cepheid.engine.scoring.losses import check_missing, gap_scale, unseen_item
-from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.engine.values.columnwise import condition
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import ModelError
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
@@ -31,7 +32,7 @@ from cepheid.language.forecasts import LEAST, Beginning, Ender, forecast_beginni
 from cepheid.language.pattern import Choice, Pattern, Repeat, Single, labels_of, walk
 from cepheid.language.pattern import Sequence as InSequence
 from cepheid.language.pattern import may_be_empty as vanishes
-from cepheid.model.forecast import ForecastTable, Way, mixed_table
+from cepheid.model.forecast import Continuation, ForecastTable, mixed_table
 from cepheid.model.loss_model import EVERY_OTHER, Model
 from cepheid.model.segments import SegmentItem
 from cepheid.plan.options import Limits, PlanOptions
@@ -168,48 +169,48 @@ def table_of(bound: BoundQuery, model: Model, held: ChunkCache, seen: bool = Fal
         share = found.gap.happens * (1.0 - found.loss)  # what is lost is not seen to end anything
         return replace(found, loss=0.0, gap=replace(cast(Any, found.gap), happens=share))
 
-    return mixed_table(tuple(_ways(held.beginning.rest, item)), window, seen)
+    return mixed_table(tuple(_continuations(held.beginning.rest, item)), window, seen)
 
 
-def _ways(parts: Sequence[Pattern], item: Callable[[str], SegmentItem]) -> list[Way]:
+def _continuations(parts: Sequence[Pattern], item: Callable[[str], SegmentItem]) -> list[Continuation]:
     """The ways in which a partial match may go on: which optional parts and which alternatives happen."""
-    ways = [Way(1.0, ())]
+    continuations = [Continuation(1.0, ())]
     for part in parts:
-        ways = [
-            Way(way.share * more.share, (*way.items, *more.items), way.completes and more.completes)
-            for way in ways
-            for more in _ways_of(part, item)
+        continuations = [
+            Continuation(each.share * more.share, (*each.items, *more.items), each.completes and more.completes)
+            for each in continuations
+            for more in _continuations_of(part, item)
         ]
-    return ways
+    return continuations
 
 
-def _ways_of(part: Pattern, item: Callable[[str], SegmentItem]) -> list[Way]:
+def _continuations_of(part: Pattern, item: Callable[[str], SegmentItem]) -> list[Continuation]:
     match part:
         case Single(label=label):
-            return [Way(1.0, (item(label),))]
+            return [Continuation(1.0, (item(label),))]
         case InSequence(parts=parts):
-            return _ways(parts, item)
+            return _continuations(parts, item)
         case Repeat(part=inner, least=1):
-            return _ways_of(inner, item)
+            return _continuations_of(inner, item)
         case Repeat(part=inner):
-            chosen = _chosen_ways(inner, item)
-            return [*chosen, Way(1.0 - sum(way.share for way in chosen), ())]
+            chosen = _chosen_continuations(inner, item)
+            return [*chosen, Continuation(1.0 - sum(each.share for each in chosen), ())]
         case Choice():
-            chosen = _chosen_ways(part, item)
-            return [*chosen, Way(1.0 - sum(way.share for way in chosen), (), False)]
+            chosen = _chosen_continuations(part, item)
+            return [*chosen, Continuation(1.0 - sum(each.share for each in chosen), (), False)]
     raise AssertionError(part)
 
 
-def _chosen_ways(part: Pattern, item: Callable[[str], SegmentItem]) -> list[Way]:
+def _chosen_continuations(part: Pattern, item: Callable[[str], SegmentItem]) -> list[Continuation]:
     """One of some alternatives: each is chosen as often as the first of its components happens."""
-    found: list[Way] = []
-    for each in part.parts if isinstance(part, Choice) else [part]:
-        for way in _ways_of(each, item):
-            first, *others = way.items
+    found: list[Continuation] = []
+    for alternative in part.parts if isinstance(part, Choice) else [part]:
+        for each in _continuations_of(alternative, item):
+            first, *others = each.items
             certain = replace(first, gap=replace(cast(Any, first.gap), happens=1.0))
-            found.append(Way(way.share * first.gap.happens, (certain, *others), way.completes))
-    total = sum(way.share for way in found)
-    return [replace(way, share=way.share / max(total, 1.0)) for way in found]
+            found.append(Continuation(each.share * first.gap.happens, (certain, *others), each.completes))
+    total = sum(each.share for each in found)
+    return [replace(each, share=each.share / max(total, 1.0)) for each in found]
 
 
 def remaining_of(bound: BoundQuery, events: EventTable, held: ChunkCache) -> Int64s:
@@ -396,15 +397,15 @@ def _together(bound: BoundQuery, parts: Sequence[Matches]) -> Matches:
     def joined(kind: Any, values: Sequence[Any]) -> Any:
         return np.concatenate([np.zeros(0, kind), *values])
 
-    told = [part.forecasts for part in parts if part.forecasts is not None]
+    reported = [part.forecasts for part in parts if part.forecasts is not None]
     return Matches(
         tuple(chosen),
         joined(np.int64, [part.completion for part in parts]),
         probability=joined(np.float64, [part.probability for part in parts]),
         forecasts=Forecasts(
-            joined(np.int64, [each.beginning for each in told]),
-            joined(np.int64, [each.expected for each in told]),
-            joined(np.int64, [each.earliest for each in told]),
-            joined(np.int64, [each.latest for each in told]),
+            joined(np.int64, [each.beginning for each in reported]),
+            joined(np.int64, [each.expected for each in reported]),
+            joined(np.int64, [each.earliest for each in reported]),
+            joined(np.int64, [each.latest for each in reported]),
         ),
     )

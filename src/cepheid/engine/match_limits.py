@@ -146,17 +146,17 @@ def explained(
     """The same error with how many matches there are, or why that is not known, and what leaves fewer."""
     as_is = plan.output.mode is s.OutputMode.ALL and plan.bound.summary is None
     compared = "" if as_is else f", from which OUTPUT {plan.output.mode.value} selects"
-    told = f"there are {counted} matches{compared}"
+    text = f"there are {counted} matches{compared}"
     if isinstance(counted, str):
-        told = f"the number of matches is not known: {counted}"
+        text = f"the number of matches is not known: {counted}"
     if ENGINES[of_runs(plan.bound)].refuses(plan.bound, plan.model) is not None:
-        return LimitError(f"{error.message}; {told}", hint=error.hint)
+        return LimitError(f"{error.message}; {text}", hint=error.hint)
     with within_budget(PATIENCE, ROOM):
         hints = [f"{clause} leaves {left:,}" for clause, left in _tamed(plan, events, find if as_is else None)]
     hints = [", ".join(hints)] if hints else [error.hint or _ADVICE]
     if as_is and not isinstance(counted, str):
         hints.append("SUMMARISE aggregates them without listing them")
-    return LimitError(f"{error.message}; {told}", hint="; ".join(hints) or None)
+    return LimitError(f"{error.message}; {text}", hint="; ".join(hints) or None)
 
 
 def uncountable(bound: BoundQuery, model: object) -> str | None:

@@ -12,7 +12,8 @@ import pyarrow as pa
 from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.keys import codes
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.engine.values.columnwise import condition
+from cepheid.engine.values.plain import value_column
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import DEFAULT_SELECTIVITY, Statistics

@@ -206,8 +206,8 @@ def _with_time_parsed(table: pa.Table, time: str, time_format: str | None) -> pa
         return table.set_column(index, time, read.column)
     row = int(wrong[0])
     if time_format is None and len(wrong) == len(column) - column.null_count:
-        told = f"column '{time}' holds the time, but it is text such as '{column[row].as_py()}'"
-        raise DataError(told, hint="pass its format, for example --time-format '%d/%m/%Y %H:%M'")
+        message = f"column '{time}' holds the time, but it is text such as '{column[row].as_py()}'"
+        raise DataError(message, hint="pass its format, for example --time-format '%d/%m/%Y %H:%M'")
     many = f" ({len(wrong):,} of {len(column):,} rows are like this)" if len(wrong) > 1 else ""
     hint = "fix it, or pass --bad-records drop"
     raise DataError(f"'{column[row].as_py()}' is not {read.wanted}{many}", column=time, row=row, hint=hint)

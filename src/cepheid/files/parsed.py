@@ -39,9 +39,9 @@ def parse(path: Path, format: str) -> Parsed:
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"cannot read {path}: {str(error).splitlines()[0]}") from None
     if not found.table.num_rows:
-        told = f": {found.bad[0]}" if found.bad else ""
-        hint = "every event needs a time" if "no time" in told else "name its format, as in format='csv'"
-        raise DataError(f"{path} holds no events of format {name}{told}", hint=hint)
+        message = f": {found.bad[0]}" if found.bad else ""
+        hint = "every event needs a time" if "no time" in message else "name its format, as in format='csv'"
+        raise DataError(f"{path} holds no events of format {name}{message}", hint=hint)
     return found
 
 

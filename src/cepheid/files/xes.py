@@ -86,8 +86,8 @@ class _Log:
         if self._wrong is None and not isinstance(self._event.get("time:timestamp"), datetime):
             self._wrong = "has no time:timestamp"
         if self._wrong is not None:
-            told = ", ".join(f"{key}={value}" for key, value in self._event.items())
-            self.bad.append(BadLine(self._line, f"begins an event that {self._wrong}", told))
+            message = ", ".join(f"{key}={value}" for key, value in self._event.items())
+            self.bad.append(BadLine(self._line, f"begins an event that {self._wrong}", message))
             return
         named = {SHORT.get(key, _own(key)): value for key, value in self._event.items()}
         case = {f"case:{key}": value for key, value in self._case.items() if key != CASE_NAME}

@@ -43,5 +43,5 @@ def read_elements(
                 parser.Parse(block, False)
         parser.Parse(b"", True)
     except expat.ExpatError as error:
-        told = expat.errors.messages.get(error.code, "not well-formed")
-        raise DataError(f"cannot read {path} as XML: {told}, in line {error.lineno}") from None
+        reason = expat.errors.messages.get(error.code, "not well-formed")
+        raise DataError(f"cannot read {path} as XML: {reason}, in line {error.lineno}") from None

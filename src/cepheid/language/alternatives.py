@@ -39,8 +39,8 @@ def steps_of_alternatives(query: s.QuerySyntax) -> dict[str, s.QuerySyntax] | st
         first = by_name[next(iter(sources))]
         if len(sources) > 1:
             types = [by_name[each].types for each in sources]
-            told = any(s.variables_of(part) & set(sources) for part in known_conditions(query, frozenset(by_name)))
-            if told or None in types:
+            reported = any(s.variables_of(part) & set(sources) for part in known_conditions(query, frozenset(by_name)))
+            if reported or None in types:
                 return f"conditions on what comes before {name!r}, which is one of several"
             first = replace(first, types=tuple(kind for each in types for kind in each or ()), any=True)
         where = known_conditions(query, frozenset({first.variable, name}))

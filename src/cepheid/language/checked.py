@@ -24,6 +24,11 @@ class CheckedQuery:
         self.text = text
         self.parameters = dict(parameters or {})
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the queries whose matches it reads; none: it reads the events themselves."""
+        return self.syntax.sources
+
     def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
         """The query over events of a schema; errors point into the text it was written as."""
         return bind(self.syntax, schema, {**self.parameters, **(parameters or {})}, self.text)

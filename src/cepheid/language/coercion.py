@@ -103,8 +103,8 @@ class Coercion:
         for one, other in ((left, right), (right, left)):
             if self.kind(one) is DataType.STRING and not isinstance(one, s.Literal) and self.kind(other) in NUMBERS:
                 hint = "cast the column to a number, or pass decimal='.' to read its texts as numbers"
-                told = f"a {self.kind(left).value} cannot be compared with a {self.kind(right).value}"
-                self.fail(told, node, "type-mismatch", hint)
+                message = f"a {self.kind(left).value} cannot be compared with a {self.kind(right).value}"
+                self.fail(message, node, "type-mismatch", hint)
 
     def fixed(self, name: str, value: s.Expression | None) -> s.Expression | None:
         if not isinstance(value, s.Literal) or not isinstance(value.value, Decimal):
@@ -228,7 +228,7 @@ class Coercion:
         if self.kind(node) is not DataType.DECIMAL:
             return node
         if isinstance(node, s.Literal):
-            return replace(node, value=float(node.value))  # type: ignore[arg-type]
+            return replace(node, value=float(node.value))
         return s.Call("cast", (node, s.Literal("double"), s.Literal(DataType.DECIMAL.name)), span=node.span)
 
     def aggregate(self, name: str, node: s.Call) -> s.Expression:

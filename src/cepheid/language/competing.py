@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
-from cepheid.language.linear import Linear, Rival, Step, Writer
+from cepheid.language.linear import Competitor, Linear, Step, Writer
 from cepheid.language.normal import disjuncts
 from cepheid.language.unchosen import FALSE, TRUE
 
@@ -46,7 +46,7 @@ class Competition:
             found.setdefault(moment, []).append(expression)
         return None if any(FALSE in each for each in found.values()) else found
 
-    def rivals(self, linear: Linear) -> Iterator[Rival]:
+    def competing_events(self, linear: Linear) -> Iterator[Competitor]:
         """The events that a match of a linear pattern must not have passed."""
         own = self.without_negated(linear)
         numbers = [number for number, step in enumerate(linear) if step.variable not in self.negated]
@@ -67,13 +67,13 @@ class Competition:
             for other, tests in further or agreeing:
                 held = {expression for step in range(place) for expression in own_tests.get(step, ())}
                 before = [e for step in range(place) for e in tests.get(step, ()) if e not in held]
-                for conditions in self.ways(other[place], tests.get(place, []), before, [*names[:place]]):
+                for conditions in self.readings(other[place], tests.get(place, []), before, [*names[:place]]):
                     key = (place, other[place].variable, conditions)
                     if key not in seen:
                         seen.add(key)
-                        yield self.rival(numbers[place], len(seen), other[place], conditions)
+                        yield self.competitor(numbers[place], len(seen), other[place], conditions)
 
-    def ways(
+    def readings(
         self, step: Step, here: list[s.Expression], before: list[s.Expression], names: list[str]
     ) -> Iterator[tuple[s.Expression, ...]]:
         """Each way in which an event can pass what a pattern tests, the event being called `*`."""
@@ -89,7 +89,7 @@ class Competition:
             if False not in values:
                 yield tuple(literal for literal, value in zip(literals, values, strict=True) if value is None)
 
-    def rival(self, before: int, number: int, step: Step, conditions: tuple[s.Expression, ...]) -> Rival:
+    def competitor(self, before: int, number: int, step: Step, conditions: tuple[s.Expression, ...]) -> Competitor:
         """A negated component for one kind of event."""
         name = f"{step.variable} passed {number}"
 
@@ -101,7 +101,7 @@ class Competition:
         component = next(each for each in self.bound.components if each.variable == step.variable)
         negated = replace(component, variable=name, negative=True, kleene=False, named=True, gap=None)
         written = (named(condition) for condition in conditions)
-        return Rival(before, negated, tuple(self.about(name, condition) for condition in written))
+        return Competitor(before, negated, tuple(self.about(name, condition) for condition in written))
 
     def about(self, name: str, condition: s.Expression) -> s.Expression:
         """The condition as one that mentions the event, so that it decides whether the event counts."""

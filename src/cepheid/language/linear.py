@@ -54,7 +54,7 @@ Linear = tuple[Step, ...]
 
 
 @dataclass(frozen=True)
-class Rival:
+class Competitor:
     """Events that another pattern would have taken before a step, as a negated component with what it must pass."""
 
     before: int  # the number of the step
@@ -185,12 +185,12 @@ def linear_patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
     return expand(bound.pattern, ())
 
 
-def linear_query(bound: BoundQuery, steps: Linear, rivals: Several[Rival] = ()) -> LinearQuery | None:
+def linear_query(bound: BoundQuery, steps: Linear, competitors: Several[Competitor] = ()) -> LinearQuery | None:
     """The query of a linear pattern; None if its conditions cannot hold.
 
-    `rivals` are events that must not lie before a step, since another pattern would have taken them.
+    `competitors` are events that must not lie before a step, since another pattern would have taken them.
     """
-    writer = Writer(bound, steps, rivals)
+    writer = Writer(bound, steps, competitors)
     where = writer.where()
     if where is None:
         return None
@@ -203,7 +203,10 @@ def linear_query(bound: BoundQuery, steps: Linear, rivals: Several[Rival] = ()) 
 
 
 def beginning(
-    bound: BoundQuery, steps: Linear, rounds: int, rivals_of: Callable[[Linear], Iterable[Rival]] | None = None
+    bound: BoundQuery,
+    steps: Linear,
+    rounds: int,
+    competitors_of: Callable[[Linear], Iterable[Competitor]] | None = None,
 ) -> LinearQuery | None:
     """A linear pattern up to its last step of round `rounds`, with the conditions that are known there.
 
@@ -214,7 +217,7 @@ def beginning(
     if not reached:
         return None
     first = tuple(step for step in steps[: reached[-1] + 1] if step.variable not in negative)
-    writer = Writer(bound, first, () if rivals_of is None else tuple(rivals_of(first)))
+    writer = Writer(bound, first, () if competitors_of is None else tuple(competitors_of(first)))
     where = writer.where(partial=True)
     return None if where is None else LinearQuery(first, writer.bound_with(where), ())
 
@@ -222,8 +225,8 @@ def beginning(
 class Writer:
     """Writes the conditions of a pattern for one of its linear ones."""
 
-    def __init__(self, bound: BoundQuery, steps: Linear, rivals: Several[Rival] = ()) -> None:
-        self.bound, self.steps, self.rivals = bound, steps, rivals
+    def __init__(self, bound: BoundQuery, steps: Linear, competitors: Several[Competitor] = ()) -> None:
+        self.bound, self.steps, self.competitors = bound, steps, competitors
         self.by_name = {component.variable: component for component in bound.components}
         self.negated = frozenset(name for name, component in self.by_name.items() if component.negative)
         self.elements: dict[str, list[int]] = {}
@@ -242,14 +245,14 @@ class Writer:
         """The linear pattern with a condition, ready to be planned."""
         components: list[s.Component] = []
         for number, (step, name) in enumerate(zip(self.steps, self.names, strict=True)):
-            components += [rival.component for rival in self.rivals if rival.before == number]
+            components += [competitor.component for competitor in self.competitors if competitor.before == number]
             own = self.by_name[step.variable]
             components.append(
                 replace(
                     own, variable=name, kleene=step.many, named=True, gap=None, until=own.until if step.many else None
                 )
             )
-        strategy = _without_rivals(self.bound.strategy)
+        strategy = _without_competitors(self.bound.strategy)
         selection = s.Selection(strategy, tuple(component.variable for component in components))
         syntax = s.QuerySyntax(tuple(components), where=None if where == TRUE else where, selection=selection)
         steps = tuple(each for each in self.step_strategies() if each[2] is not strategy) if self.bound.mixed else ()
@@ -260,9 +263,9 @@ class Writer:
         for number, (step, name) in enumerate(zip(self.steps, self.names, strict=True)):
             if step.variable not in self.negated:
                 further = self.elements[step.variable][0] != number
-                yield name, False, _without_rivals(self.bound.reached_by(step.variable, further))
+                yield name, False, _without_competitors(self.bound.reached_by(step.variable, further))
                 if step.many:
-                    yield name, True, _without_rivals(self.bound.reached_by(step.variable, True))
+                    yield name, True, _without_competitors(self.bound.reached_by(step.variable, True))
 
     def where(self, *, partial: bool = False) -> s.Expression | None:
         """All conditions of the linear pattern; None if they cannot hold. `partial`: those on these steps alone."""
@@ -276,7 +279,7 @@ class Writer:
             else:
                 parts += [written for clause in conjuncts(part) for written, _ in self.written(clause, partial)]
         parts += [*self.lengths(partial), *(condition for condition, _ in self.gap_conditions())]
-        parts += [condition for rival in self.rivals for condition in rival.conditions]
+        parts += [condition for competitor in self.competitors for condition in competitor.conditions]
         if s.Literal(False) in parts:
             return None
         parts = [part for part in parts if part != TRUE]
@@ -414,8 +417,8 @@ def _without_defaults(node: s.Expression, unchosen: frozenset[str]) -> s.Express
     return s.rebuild(node, lambda inner: _without_defaults(inner, unchosen)) if unchosen else node
 
 
-def _without_rivals(strategy: s.Strategy) -> s.Strategy:
-    """What must not be skipped are the rivals, so that any event may be skipped without them."""
+def _without_competitors(strategy: s.Strategy) -> s.Strategy:
+    """What must not be skipped are the competitors, so that any event may be skipped without them."""
     return s.Strategy.SKIP_TILL_ANY if strategy is s.Strategy.SKIP_TILL_NEXT else strategy
 
 

@@ -24,8 +24,8 @@ from cepheid.language.partial_expressions import (
     linear_variables,
     partial_query,
 )
+from cepheid.language.transitions import TooManyTransitionsError, awaited_sets
 from cepheid.language.until import follows_runs
-from cepheid.language.ways import TooManyWaysError, awaited_sets
 
 COMPLETE = "complete"
 WAITING = "waiting for "
@@ -108,7 +108,7 @@ def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, s
     if _needs_runs(query):
         try:
             awaited_sets(query.pattern, frozenset(each.variable for each in query.components if each.negative))
-        except TooManyWaysError:
+        except TooManyTransitionsError:
             hint = "write one query for each alternative"
             yield "OUTPUT PARTIAL of a pattern with very many states", output, "bad-partial", hint
     if query.step_selections:

@@ -237,8 +237,8 @@ def _checked_unit(schema: pa.Schema, clock: str, asked: str | None) -> str | Non
     arrow = schema.field(clock).type
     found = _kept_type(data_type(arrow))
     if found not in (DataType.INT, DataType.TIME):
-        told = f"column '{clock}' holds the time and must be a whole number or a timestamp, but it is {arrow}"
-        raise DataError(told, hint=_AS_TIME.get(_kind(arrow), "cast it first"))
+        message = f"column '{clock}' holds the time and must be a whole number or a timestamp, but it is {arrow}"
+        raise DataError(message, hint=_AS_TIME.get(_kind(arrow), "cast it first"))
     if asked is None:
         return "microseconds" if found is DataType.TIME else None
     unit = unit_named(asked)
@@ -255,8 +255,8 @@ def _check_tiebreak(tiebreak: Sequence[str], names: Sequence[str]) -> None:
         if name in names:
             continue
         if name == ROW:
-            told = f"tiebreak='{ROW}' is the order of rows, and these events come without one, as on Spark"
-            raise DataError(told, hint="name a column that orders events of one time: tiebreak='...'")
+            message = f"tiebreak='{ROW}' is the order of rows, and these events come without one, as on Spark"
+            raise DataError(message, hint="name a column that orders events of one time: tiebreak='...'")
         _raise_missing("tiebreak", name, names, [*names, ROW])
 
 
@@ -383,8 +383,8 @@ def _raise_in_index(role: str, name: str, schema: pa.Schema) -> None:
     if name in index:
         raise DataError(f"no column '{name}' for the {role}: it is the frame's index", hint="pass events.reset_index()")
     if role == "time" and index == [""]:
-        told = f"no column '{name}' for the time, but the frame's index holds times"
-        raise DataError(told, hint=f"pass events.reset_index(names='{name}')")
+        message = f"no column '{name}' for the time, but the frame's index holds times"
+        raise DataError(message, hint=f"pass events.reset_index(names='{name}')")
 
 
 def _raise_missing(

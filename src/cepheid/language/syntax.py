@@ -8,10 +8,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from enum import Enum
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cepheid.budget import checkpoint
 from cepheid.language.pattern import Empty, Pattern, Repeat, Sequence, Single
@@ -54,9 +53,9 @@ class Expression(Node):
 
 @dataclass(frozen=True)
 class Literal(Expression):
-    """A number, a string, TRUE, FALSE or NULL."""
+    """A number, a string, TRUE, FALSE or NULL; in clauses also a date, a time or a length of time."""
 
-    value: int | float | Decimal | str | bool | None
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -119,6 +118,7 @@ class Call(Expression):
 
     function: str
     arguments: tuple[Expression, ...]
+    target: str | None = field(default=None, kw_only=True)  # once bound: the type of values, where these do not tell
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,12 @@ class Negative(Expression):
 
 @dataclass(frozen=True)
 class Arithmetic(Expression):
-    """`+ - * / %` between two values."""
+    """`+ - * / % div` between two values; `whole /` is a division that cuts the quotient of whole numbers."""
 
     operator: str
     left: Expression
     right: Expression
+    target: str | None = field(default=None, kw_only=True)  # once bound: the type of decimals
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,9 @@ class Check:
         return [vars(each) | {"deviates": each.deviates} for each in self.comparisons]
 
     def __str__(self) -> str:
-        told = [] if self.forecasts is None else [self.forecasts.text]
-        told += self.notes
-        ending = "".join(f"\n{each}" for each in told)
+        reported = [] if self.forecasts is None else [self.forecasts.text]
+        reported += self.notes
+        ending = "".join(f"\n{each}" for each in reported)
         if self.worst is None:
             return f"the model fits: {len(self.comparisons)} comparisons, none of them deviates{ending}"
         deviating = sorted((e for e in self.comparisons if e.deviates), key=lambda e: -e.off)

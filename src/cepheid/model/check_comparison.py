@@ -68,8 +68,8 @@ class Comparison:
             )
         if self.what == "forecast":
             return f"partial matches forecast with {self.predicted:.1%}: {self.observed:.1%} completed ({self.count:g})"
-        told = {"gap": "gap", "trip": "trips with it", "trip without": "trips without it"}[self.what]
+        message = {"gap": "gap", "trip": "trips with it", "trip without": "trips without it"}[self.what]
         return (
-            f"{self.component!r}, {told}: median {self.observed:.4g}, {self.predicted:.4g} predicted, "
+            f"{self.component!r}, {message}: median {self.observed:.4g}, {self.predicted:.4g} predicted, "
             f"distributions {self.off:.1%} apart ({self.count:g})"
         )

@@ -26,9 +26,9 @@ FAMILIES: tuple[type[GapDistribution], ...] = (Exponential, Gamma, LogNormal, We
 CLEARLY_BETTER = 10.0
 _MOST_HISTOGRAM_BINS = 40
 _FEWEST_PER_HISTOGRAM_BIN = 10.0
-_EMPTY_STRETCH = 1.5
+_EMPTY_INTERVAL = 1.5
 # The next gap is as likely to fall between any two neighbouring ones of those seen, before the shortest or behind the
-# longest (Hill's A(n)): a stretch without a gap in it weighs as much as one gap, however wide it is.
+# longest (Hill's A(n)): an interval without a gap in it weighs as much as one gap, however wide it is.
 _WEIGHT_OF_EMPTY = 1.0
 _LARGEST_SHAPE = 1e6
 
@@ -285,7 +285,7 @@ _STARTS: dict[type[GapDistribution], Callable[[Moments], GapDistribution]] = {
 def _fit_histogram(grouped: _Grouped) -> FamilyFit:
     """A histogram of about equally filled bins, with the product-limit estimate when gaps were censored.
 
-    No stretch of time is impossible because nothing was seen in it: one without gaps, the time before the shortest and
+    No interval of time is impossible because nothing was seen in it: one without gaps, the time before the shortest and
     the time beyond the longest each weigh as much as one gap.
     """
     total = float(grouped.counts.sum())
@@ -293,7 +293,7 @@ def _fit_histogram(grouped: _Grouped) -> FamilyFit:
     edges, counts = [float(grouped.lower[0])], [0.0]
     before = edges[0]
     for lower, upper, count in zip(grouped.lower, grouped.upper, grouped.counts, strict=True):
-        if lower > _EMPTY_STRETCH * before:  # a wide stretch without gaps is a bin of its own
+        if lower > _EMPTY_INTERVAL * before:  # a wide interval without gaps is a bin of its own
             edges += [float(before), float(lower)] if counts[-1] > 0.0 else [float(lower)]
             counts += [0.0, 0.0] if counts[-1] > 0.0 else [0.0]
         counts[-1] += float(count)

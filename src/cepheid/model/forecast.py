@@ -147,10 +147,10 @@ class ForecastTable:
 
 
 @dataclass(frozen=True)
-class Way:
-    """One of the ways in which a partial match may go on: how often it is taken, and what is awaited then.
+class Continuation:
+    """One way in which a partial match may go on: how often it is taken, and what is awaited then.
 
-    A way that does not complete (none of some alternatives happens) counts among all histories alone.
+    A continuation that does not complete (none of some alternatives happens) counts among all histories alone.
     """
 
     share: float
@@ -165,20 +165,20 @@ def forecast_table(items: tuple[SegmentItem, ...], window: float, seen: bool = F
     """
     if not items:
         raise ModelError("a match that waits for nothing has no forecast")
-    return mixed_table((Way(1.0, items),), window, seen)
+    return mixed_table((Continuation(1.0, items),), window, seen)
 
 
 @lru_cache(maxsize=256)
-def mixed_table(ways: tuple[Way, ...], window: float, seen: bool = False) -> ForecastTable:
-    """The same where there are several ways to go on: the weights of their histories add up."""
-    grid = _grid([item.gap for way in ways for item in way.items], window)
+def mixed_table(continuations: tuple[Continuation, ...], window: float, seen: bool = False) -> ForecastTable:
+    """The same where there are several continuations: the weights of their histories add up."""
+    grid = _grid([item.gap for each in continuations for item in each.items], window)
     weights, unseen = np.zeros((len(grid), len(grid))), np.zeros(len(grid))
     at_end = False
-    for way in ways:
-        chain = _Chain(way.items, grid, seen)
-        unseen += way.share * chain.unseen(0)
-        if way.completes:
-            weights += way.share * chain.complete(0)
+    for each in continuations:
+        chain = _Chain(each.items, grid, seen)
+        unseen += each.share * chain.unseen(0)
+        if each.completes:
+            weights += each.share * chain.complete(0)
             at_end |= bool(chain.groups[-1])
     chances = np.clip(weights / np.maximum(unseen, _SMALL)[:, None], 0.0, 1.0)
     # What the model calls impossible by then has no history at all: its last forecast stands.

@@ -111,9 +111,9 @@ class Model:
         if known is None:
             known = loss.default
         if known is None:
-            told = f"{loss.attribute}={value!r}" if value is not None else f"no fixed {loss.attribute!r}"
+            message = f"{loss.attribute}={value!r}" if value is not None else f"no fixed {loss.attribute!r}"
             raise ModelError(
-                f"the model has no loss for {name!r} with {told}", hint="give ByAttribute a default, or that value"
+                f"the model has no loss for {name!r} with {message}", hint="give ByAttribute a default, or that value"
             )
         return known
 
@@ -128,7 +128,7 @@ class Model:
 
     def shares_between(self, missing: Sequence[str], behind: str) -> tuple[float, ...]:
         """How often which of some components had happened, by bits, where none was seen; () if that is not known."""
-        known = self.histories.get(stretch_name(missing, behind))
+        known = self.histories.get(interval_name(missing, behind))
         if known is None:
             return ()
         chosen = ([name for bit, name in enumerate(missing) if mask >> bit & 1] for mask in range(1 << len(missing)))
@@ -188,12 +188,12 @@ class Model:
         for name in [*named, *([EVERY_OTHER] if EVERY_OTHER in losses else [])]:
             gap = self.gaps.get(name)
             gaps.append(gap)
-            told = _show_loss(losses[name], self.loss_intervals.get(name)) if name in losses else ""
+            message = _show_loss(losses[name], self.loss_intervals.get(name)) if name in losses else ""
             share = gap.happens if gap is not None else self.happens.get(name)
             interval = self.happens_intervals.get(name)
             happens = "" if share is None else f"{share:.6g}" + (_show_interval(interval) if interval else "")
             shown = (f"{gap.mean:.6g}", happens, _show_gap(gap)) if gap is not None else ("", happens, "")
-            rows.append((name, told, *shown))
+            rows.append((name, message, *shown))
         return rows, gaps
 
     def _title(self) -> str:
@@ -345,7 +345,7 @@ def _checked_shares(argument: str, shares: Any) -> dict[str, float]:
     return {name: float(share) for name, share in shares.items()}
 
 
-def stretch_name(missing: Sequence[str], behind: str) -> str:
+def interval_name(missing: Sequence[str], behind: str) -> str:
     """The key of `histories` for some components that were not seen before one that was."""
     return f"{' '.join(missing)}, {behind}"
 
@@ -357,9 +357,9 @@ def _checked_histories(histories: Any) -> dict[str, dict[str, float]]:
     for ends, shares in histories.items():
         names = str(ends).partition(", ")[0].split()
         known = _checked_shares(f"histories of {ends!r}", shares)
-        for told in known:
-            if [name for name in names if name in told.split()] != told.split():
-                raise ModelError(f"histories: {told!r} names no components of {ends!r}", hint="in their order")
+        for stated in known:
+            if [name for name in names if name in stated.split()] != stated.split():
+                raise ModelError(f"histories: {stated!r} names no components of {ends!r}", hint="in their order")
         if not names or abs(math.fsum(known.values()) - 1.0) > NORMALISED_WITHIN:
             raise ModelError(f"histories of {ends!r}: the shares must sum to 1")
         checked[str(ends)] = known

@@ -41,12 +41,12 @@ def _curve(gap: GapDistribution, name: str) -> str:
     points = " ".join(
         f"{_WIDTH * at / 59:.1f},{_HEIGHT * (1 - come):.1f}" for at, come in enumerate(np.asarray(gap.cdf(times)))
     )
-    told = escape(
+    message = escape(
         f"{name}: half have come after {_median(gap, far):.4g}, all but one in a hundred after {far:.4g}", True
     )
     return (
         f'<svg width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 -1 {_WIDTH} {_HEIGHT + 2}" role="img" '
-        f'aria-label="{told}"><title>{told}</title><polyline points="{points}" fill="none" stroke="currentColor" '
+        f'aria-label="{message}"><title>{message}</title><polyline points="{points}" fill="none" stroke="currentColor" '
         'stroke-width="1.5"/></svg>'
     )
 

@@ -1,7 +1,7 @@
 """How probable is it, given everything that was seen, that a gap's missing events happened? Bayes over its histories.
 
 Between two neighbours that were seen lie positive components m1..mk and negatives around them (docs/semantics.md). A
-history says which of them happened, all unseen. Since each factor depends on the stretch between two positives of a
+history says which of them happened, all unseen. Since each factor depends on the interval between two positives of a
 history only, the sum over all histories is a chain: with `t` left until q is seen, after
 positive j happened,
 

@@ -1,4 +1,4 @@
-"""How probable is a stretch of a match in which events are missing? The segment scores of docs/semantics.md (AYAC §3).
+"""How probable is an interval of a match in which events are missing? Segment scores of docs/semantics.md (AYAC §3).
 
 A segment lies between two observed positive events (or the window's opening and the first, or the last and the
 deadline) that are T apart. Its items are the components between them, in order: positives that must have happened

@@ -1,9 +1,9 @@
 """UNTIL for runs: between two events of a group nothing may have come that ends it.
 
 While a run waits for the next event of a group, what it took does not change. So `B+ b[] UNTIL cond` says that between
-an event of the group and the next one, which is part of that stretch, no event passes the condition with what was taken
-so far. The event that would end the group is a negated component of any type, and edges that take a further event of
-the group say that it must not have come.
+an event of the group and the next one, which is part of that interval, no event passes the condition with what was
+taken so far. The event that would end the group is a negated component of any type, and edges that take a further event
+of the group say that it must not have come.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ def _judged(plan: Plan) -> Iterator[str]:
         exact = plan.bound.schema.is_timed_exactly
         kind = "events that may not have happened by probability" if exact else "imprecise times by confidence"
         yield kind + (f" of at least {least:g}" if least is not None else "")
-        rivals = plan.bound.strategy is not s.Strategy.SKIP_TILL_ANY or plan.bound.negations
-        if rivals and not exact and not plan.is_lossy and plan.match.engine == "intervals":
+        competitors = plan.bound.strategy is not s.Strategy.SKIP_TILL_ANY or plan.bound.negations
+        if competitors and not exact and not plan.is_lossy and plan.match.engine == "intervals":
             yield f"each exact, or within {plan.options.get('tolerance', TOLERANCE):g} by bounds"
 
 

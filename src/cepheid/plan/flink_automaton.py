@@ -98,8 +98,8 @@ class FlinkAutomaton:
         for place, state in enumerate(self.states):
             for edge in state.edges:
                 label = f"{state.name}{' (start)' if place == self.start else ''}" if edge.rank == 0 else ""
-                told = formula_text(edge.guard, self.atoms)
-                lines.append(f"{label:<20}{edge.action.value:<9}-> {self.states[edge.target].name:<16}{told}")
+                message = formula_text(edge.guard, self.atoms)
+                lines.append(f"{label:<20}{edge.action.value:<9}-> {self.states[edge.target].name:<16}{message}")
         return "\n".join(lines)
 
 

@@ -16,8 +16,8 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
+from cepheid.language.transitions import Rest, Transition, transitions, vanishes
 from cepheid.language.unchosen import TRUE, without_unchosen
-from cepheid.language.ways import Rest, Way, vanishes, ways
 from cepheid.plan.automaton import (
     Action,
     Automaton,
@@ -210,13 +210,13 @@ class _Builder:
             key = pending.pop()
             steps: list[_Step] = []
             final = False
-            by_variable: dict[str, list[tuple[Configuration, Way]]] = {}
+            by_variable: dict[str, list[tuple[Configuration, Transition]]] = {}
             for configuration in key.configurations:
-                for way in ways(configuration.rest, self.negative):
-                    if way.variable is None:
+                for transition in transitions(configuration.rest, self.negative):
+                    if transition.variable is None:
                         final = final or key.last is not None
                     else:
-                        by_variable.setdefault(way.variable, []).append((configuration, way))
+                        by_variable.setdefault(transition.variable, []).append((configuration, transition))
             for variable in (name for name in self.components if name in by_variable):
                 step, target = self.step(key, variable, by_variable[variable])
                 if target not in numbers:
@@ -229,19 +229,21 @@ class _Builder:
             found[numbers[key]] = _Draft(key, tuple(steps), final)
         return found
 
-    def step(self, key: Key, variable: str, fitting: list[tuple[Configuration, Way]]) -> tuple[_Step, Key]:
+    def step(self, key: Key, variable: str, fitting: list[tuple[Configuration, Transition]]) -> tuple[_Step, Key]:
         """The edge on which an event fills a variable, and the state that it leads to."""
         reached: set[Configuration] = set()
         seen: set[tuple[tuple[str, ...], frozenset[str]]] = set()
-        for configuration, way in fitting:
-            left = {name for repeat in way.entered for name in labels_of(repeat)}
+        for configuration, transition in fitting:
+            left = {name for repeat in transition.entered for name in labels_of(repeat)}
             here = configuration.here - left
             # Between two events of a group nothing may have come that ends it; a further round around it is another.
             around = self.repeats[variable]
-            goes_on = variable in self.ends and key.last == variable and set(around) & way.entered == {around[-1]}
-            seen.add(((*way.passed, *([end_of(variable)] if goes_on else [])), here))
+            goes_on = (
+                variable in self.ends and key.last == variable and set(around) & transition.entered == {around[-1]}
+            )
+            seen.add(((*transition.passed, *([end_of(variable)] if goes_on else [])), here))
             now = here | ({variable} & self.noted if self.repeats[variable] else set())
-            reached.add(Configuration(way.rest, frozenset(now)))
+            reached.add(Configuration(transition.rest, frozenset(now)))
         if len(seen) > 1:
             raise UnsuitableError("an event may belong to one repetition of a group or to the next")
         ((passed, before),) = seen
@@ -249,7 +251,7 @@ class _Builder:
         asked = variable in self.noted or not self.components[variable].kleene
         first = asked and variable not in key.taken
         by = self.bound.reached_by(variable, asked and not first)
-        step = _Step(variable, -1, first, any(way.further for _, way in fitting), passed, before, by)
+        step = _Step(variable, -1, first, any(transition.further for _, transition in fitting), passed, before, by)
         return step, Key(variable, frozenset(reached), key.taken | ({variable} & self.noted))
 
     def with_conditions(self, drafts: list[_Draft]) -> QueryAutomaton:

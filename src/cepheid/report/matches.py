@@ -145,7 +145,7 @@ def _marks(row: dict[str, Any], name: str, rank: int, shown: Shown, apart: float
 
 
 def counts_over_time(shown: Shown, bins: int = 40) -> list[dict[str, Any]]:
-    """How many matches ended in each stretch of time."""
+    """How many matches ended in each interval of time."""
     ends = numbers(shown.result.column("match_end"))
     if not len(ends):
         return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -145,6 +146,7 @@ def _spec(chart: Any) -> dict[str, Any]:
     return spec
 
 
+@cache
 def _bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, from the package: nothing is loaded from the network."""
     altair()  # the error that names both packages

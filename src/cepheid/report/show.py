@@ -49,8 +49,8 @@ class MatchView:
 
     def _rest(self) -> str:
         found = self.shown.result.num_rows
-        told = counted(found, self.shown.noun)
-        return told if found <= self.limit else f"{told}, the first {self.limit} of them shown"
+        reported = counted(found, self.shown.noun)
+        return reported if found <= self.limit else f"{reported}, the first {self.limit} of them shown"
 
 
 def show(result: Any, *, limit: int = 20, time: str = "ts", type: str | None = "type") -> MatchView:

@@ -7,9 +7,9 @@ circles are an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -20,21 +20,22 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.options import Options, RecordOptions
 
 
-def sources_of(query: Any) -> tuple[str, ...]:
-    """The queries whose matches a query reads; none for one that reads the events themselves."""
-    sources: tuple[str, ...] = query.syntax.sources if hasattr(query, "syntax") else ()
-    return sources
+class Reading(Protocol):
+    """A query that may read others."""
+
+    @property
+    def sources(self) -> tuple[str, ...]: ...
 
 
-def check_sources(query: Any) -> None:
+def check_sources(query: Reading) -> None:
     """An error for a query that reads others, where there are none."""
-    if sources_of(query):
-        told = f"FROM {sources_of(query)[0]} reads the matches of another query, and no other query was passed"
+    if query.sources:
+        told = f"FROM {query.sources[0]} reads the matches of another query, and no other query was passed"
         raise CepheidError(told, hint="pass {name: query, ...} with both")
 
 
-def in_order(queries: Mapping[str, Any]) -> list[str]:
-    """The names of the queries, each after those that it reads."""
+def in_order(queries: Mapping[str, Reading], known: Collection[str] = ()) -> list[str]:
+    """The names of the queries, each after those that it reads, unless their matches are known."""
     found: list[str] = []
     open_: list[str] = []
 
@@ -45,7 +46,9 @@ def in_order(queries: Mapping[str, Any]) -> list[str]:
             circle = " reads ".join([*open_[open_.index(name) :], name])
             raise CepheidError(f"queries read each other in a cycle: {circle}")
         open_.append(name)
-        for source in sources_of(queries[name]):
+        for source in queries[name].sources:
+            if source in known:
+                continue
             if source not in queries:
                 guess = closest(source, queries)
                 hint = f"did you mean {guess}?" if guess else f"there are {', '.join(queries)}"

@@ -17,7 +17,7 @@ from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
-from cepheid.engine.fitting.stretches import with_histories
+from cepheid.engine.fitting.unseen_intervals import with_histories
 from cepheid.engine.forecast_checking import check_forecasts
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.scoring.losses import gap_scale
@@ -29,10 +29,9 @@ from cepheid.model import Model
 from cepheid.model.check import MISSING_TOGETHER, Check
 from cepheid.model.fit import FEWEST_GAPS
 from cepheid.plan.options import PlanOptions
-from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside
-from cepheid.runners.tables import as_local
+from cepheid.runners.tables import as_local, is_spark
 from cepheid.runners.ties import in_row_order, with_rows
 
 OPEN = 0.1  # the share of waits that were still open with the end of the history, from which on that is told

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from cepheid.language.flink.pattern import Pattern
 from cepheid.language.schema import DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_lowering import lower_flink
-from cepheid.runners.languages import BoundSearch, Language
+from cepheid.runners.languages import PatternLanguage, StepSearch
 from cepheid.runners.options import FlinkOptions
 from cepheid.runners.stream.flink import FlinkStream, check_compiled
 
@@ -43,7 +44,7 @@ def events_schema(options: FlinkOptions, columns: pa.Schema) -> Schema:
 
 
 @dataclass(frozen=True)
-class FlinkSearch(BoundSearch):
+class FlinkSearch(StepSearch):
     """A pattern over the columns of a table."""
 
     automaton: FlinkAutomaton
@@ -66,7 +67,7 @@ class FlinkSearch(BoundSearch):
         """The columns of the result."""
         return result_schema(self.automaton, self.columns, self.options.partial)
 
-    def run(self, events: pa.Table, threads: int = 1) -> pa.Table:
+    def run(self, events: pa.Table, threads: int | None = None) -> pa.Table:
         """The result over a table in memory."""
         return run_pattern(self.automaton, events, self.options)
 
@@ -90,11 +91,16 @@ class FlinkSearch(BoundSearch):
 
 
 @dataclass(frozen=True)
-class FlinkLanguage(Language):
+class FlinkLanguage(PatternLanguage):
     """A pattern of `cepheid.flink`."""
 
     pattern: Pattern
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     options = FlinkOptions
+
+    def asked(self, keywords: Mapping[str, Any]) -> FlinkOptions:
+        """The options of a call, with the values of parameters."""
+        return FlinkOptions.from_keywords({**keywords, "parameters": self.parameters})
 
     def bind(self, columns: pa.Schema, options: FlinkOptions) -> FlinkSearch:
         """The pattern over the columns of a table."""
@@ -110,15 +116,19 @@ class FlinkLanguage(Language):
             return f"Pattern\n  {self.pattern}\n\nPass events for the automaton, the conditions and the engine."
         return explain_pattern(self.pattern, columns, options)
 
-    def match_spark(self, df: Any, options: FlinkOptions) -> Any:
+    def timed(self) -> FlinkLanguage:
+        """The pattern itself: its matches have times."""
+        return self
+
+    def rows_spark(self, df: Any, options: FlinkOptions, above: Any = None) -> Any:
         """The matches in a Spark table."""
         from cepheid.runners.spark.flink import match_spark_flink
 
-        return match_spark_flink(df, self.pattern, options)
+        return match_spark_flink(df, self.pattern, options, above)
 
     def count_spark(self, df: Any, options: FlinkOptions) -> int:
         """How many matches there are in a Spark table."""
-        return int(self.match_spark(df, replace(options, partial=False)).count())
+        return int(self.rows_spark(df, replace(options, partial=False)).count())
 
 
 def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> FlinkAutomaton:

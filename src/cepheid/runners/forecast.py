@@ -19,11 +19,12 @@ from cepheid.language.forecasts import LEAST
 from cepheid.language.zones import zone_called, zone_info
 from cepheid.plan.options import Limits, PlanOptions
 from cepheid.plan.physical import Plan
-from cepheid.runners.dispatch import is_spark, run
+from cepheid.runners.languages import match_events
 from cepheid.runners.live_events import steps_of
 from cepheid.runners.many import events_of_each
 from cepheid.runners.stream.state import Step
-from cepheid.runners.tables import as_local, no_table
+from cepheid.runners.tables import as_local, is_spark, no_table
+from cepheid.runners.text import TextLanguage
 from cepheid.runners.worker_plans import WorkerPlan, common_result, result_batches, result_rows, ship_here
 
 
@@ -31,7 +32,8 @@ def forecast_events(events: Any, query: Any, at: Any, keywords: Mapping[str, Any
     """The partial matches of a query with FORECAST that are open at an instant; None: the newest time there is."""
     time = keywords.get("time", "ts")
     if is_spark(events):
-        return run(events, query, **keywords, forecast_at=_spark_instant(events, time, at, keywords.get("tz")))
+        instant = _spark_instant(events, time, at, keywords.get("tz"))
+        return match_events(TextLanguage(query), events, {**keywords, "forecast_at": instant})
     local = as_local(events)
     if local is None:
         raise no_table(events)
@@ -41,7 +43,7 @@ def forecast_events(events: Any, query: Any, at: Any, keywords: Mapping[str, Any
         )
     table = pa.table({time: local.arrow.column(time)})
     instant = _newest(table, time) if at is None else _steps(at, table.schema, time, keywords.get("tz"))
-    return local.back(run(local.arrow, query, **keywords, forecast_at=instant))
+    return local.back(match_events(TextLanguage(query), local.arrow, {**keywords, "forecast_at": instant}))
 
 
 def _newest(table: pa.Table, time: str) -> int:

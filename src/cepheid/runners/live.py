@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
 from cepheid.errors import CepheidError, DataError
+from cepheid.language.checked import CheckedQuery
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners import live_fast
-from cepheid.runners.composition import check_sources, in_order, sources_of
+from cepheid.runners.composition import check_sources, in_order, lateness
+from cepheid.runners.languages import LiveStart
 from cepheid.runners.live_door import Mark, door_for
 from cepheid.runners.live_events import EventReader, as_schema, most_ahead, with_times
 from cepheid.runners.live_face import Found, LiveFace, Numbers, State
@@ -64,7 +66,16 @@ class Live(LiveFace):
         happened, and the same events can be sent again.
         """
         fast = self._fast
-        if fast is None or self._owner is not None:
+        if fast is None:
+            return self._sent_the_long_way(events)
+        if type(events) is dict:
+            try:
+                if fast.call(events, fast.at, 0) == 0:
+                    return []
+            except BaseException:
+                fast.undo(self, events)
+                raise
+        if self._owner is not None:
             return self._sent_the_long_way(events)
         return fast._alone(self, events)
 
@@ -72,7 +83,7 @@ class Live(LiveFace):
         """Can events come the short way?"""
         fast, state = self._fast, self._state
         assert fast is not None
-        if self._opened is state:
+        if self._opened is state and not fast.is_overtaken:
             if fast.broken:
                 fast.mend()
             if not fast.is_crowded():
@@ -164,6 +175,14 @@ class Live(LiveFace):
         numbers = replace(after.numbers, events=after.numbers.events + passed)
         return after._replace(numbers=numbers, mark=mark), told
 
+    def lateness_of(self, name: str) -> int | None:
+        """How long after its end a match of a query may become known."""
+        levels = self.resident.levels if isinstance(self.resident, ResidentLevels) else ()
+        behind = {level.step.numbers[0]: level.step.delay for level, _ in levels}  # the clock of the events
+        number = next(number for number, each in enumerate(self._shipments) if each.name in (name, None))
+        own = lateness(self._shipments[number].plan)
+        return None if own is None else own + behind.get(number, 0)
+
     @property
     def schema(self) -> pa.Schema:
         """The columns of the matches."""
@@ -222,15 +241,9 @@ class Live(LiveFace):
 
 
 def live_query(
-    query: Any,
-    schema: Any,
-    *,
-    delay: Any = 0,
-    state: bytes | None = None,
-    max_ahead: Any = None,
-    keywords: Mapping[str, Any],
+    query: CheckedQuery | Mapping[str, CheckedQuery], schema: Any, start: LiveStart, keywords: Mapping[str, Any]
 ) -> Live:
-    """A live query over events of a schema; see `cepheid.live`."""
+    """A live query, or several with names, over events of a schema; see `cepheid.live`."""
     options = Options.from_keywords(keywords)
     if options.uncertainty is not None:
         hint = "send events with the columns of their bounds, and pass lower='...' and upper='...'"
@@ -243,14 +256,14 @@ def live_query(
     clocks = tuple(name for name in (options.time, options.lower, options.upper) if name is not None)
     columns = with_times(schema, given, clocks, options.time_format, options.tz)
     check_zone(columns, options)
-    queries = dict(query) if isinstance(query, Mapping) else {None: query}
-    named = isinstance(query, Mapping)
-    if named:
+    named = query if isinstance(query, Mapping) else {}
+    queries: dict[str | None, CheckedQuery] = dict(named.items()) if isinstance(query, Mapping) else {None: query}
+    if isinstance(query, Mapping):
         check_names(query)
     plans: dict[str | None, Plan] = {}
     whole = with_fields(columns, [one.syntax for one in queries.values()])
     options, whole = in_row_order(options, whole)
-    composed = {name: queries[name] for name in in_order(query) if sources_of(query[name])} if named else {}
+    composed = {name: named[name] for name in in_order(named) if named[name].sources}
     for name, one in queries.items():
         if name in composed:
             continue
@@ -264,7 +277,7 @@ def live_query(
     shipments = tuple(ship_here(plan, whole, name) for name, plan in plans.items())
     needed = {name for worker_plan in shipments for name in worker_plan.plan.bound.schema.names}
     narrow = pa.schema([column for column in whole if column.name in needed])
-    steps = whole_steps(delay, shipments[0].plan.bound.schema, "delay")
+    steps = whole_steps(start.delay, shipments[0].plan.bound.schema, "delay")
     step = Step(
         shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments), schema=narrow
     )
@@ -275,9 +288,9 @@ def live_query(
         resident = ResidentLevels(step, narrow, fingerprint(of_all, 1), levels)
     else:
         resident = resident_kind(step, narrow)(step, narrow, fingerprint(shipments, 1))
-    if state is not None:
-        resident.restore(state)
-    ahead = most_ahead(max_ahead, shipments[0].plan.bound.schema)
+    if start.state is not None:
+        resident.restore(start.state)
+    ahead = most_ahead(start.max_ahead, shipments[0].plan.bound.schema)
     first = _next_row(resident, options)
     reader = EventReader(given, columns, narrow, clocks, next(iter(queries.values())), options, ahead, first)
     return Live(resident, reader)

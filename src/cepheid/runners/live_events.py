@@ -78,6 +78,7 @@ class EventReader:
     options: Options = field(default_factory=Options)
     most_ahead: tuple[str, int, int, Any] | None = None  # see `most_ahead`
     first_row: int = 0  # the number of the first event, with tiebreak="row"
+    clock: pa.Field | None = None  # the time, where it is computed from columns
 
     def read(self, events: Any, before: int = 0) -> Read:
         """The events in the columns and types that the query was made for; so many have been read before them."""
@@ -94,7 +95,8 @@ class EventReader:
 
     def steps_of(self, time: Any, name: str) -> int:
         """A time in steps of the time column."""
-        return steps_of(time, self.schema, name, self.options.time_format)
+        columns = self.schema if self.clock is None else pa.schema([self.clock])
+        return steps_of(time, columns, name, self.options.time_format)
 
     def _from_mappings(self, events: Sequence[Any]) -> pa.Table:
         names = self._names

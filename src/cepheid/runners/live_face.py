@@ -70,6 +70,13 @@ class LiveFace(ABC):
     def schema(self) -> pa.Schema:
         """The columns of the matches."""
 
+    def lateness_of(self, name: str) -> int | None:
+        """How long after its end a match of a query may become known, in steps of the time column; None: no one knows.
+
+        Of several queries, `name` is the one that is meant.
+        """
+        return None
+
     @property
     def held(self) -> Any:
         """The events that are kept, and what the search made of them."""

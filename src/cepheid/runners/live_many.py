@@ -7,16 +7,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.errors import CepheidError, DataError
 from cepheid.runners.arrow_bytes import decoded_from_anyone, encoded
 from cepheid.runners.checksums import with_checksum
-from cepheid.runners.composition import events_schema, matches_as_events, sources_of, united
+from cepheid.runners.composition import (
+    events_schema,
+    keywords_of_matches,
+    matches_as_events,
+    options_of_matches,
+    united,
+)
+from cepheid.runners.languages import Language, LiveStart
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.live_face import Found, LiveFace
-from cepheid.runners.many import SHARED, common_schema, dressed, widened
+from cepheid.runners.many import QUERY, SHARED, common_schema, dressed, widened
 from cepheid.runners.options import Options
 from cepheid.runners.stream.saved import checked_state, reading
+from cepheid.runners.together import passes_of
 
 TEXT = ""  # the name of all queries of query text together
 
@@ -89,8 +98,9 @@ class LiveMany(LiveFace):
         self, reader: Reader, part: LiveFace, own: Any, taken: Mapping[str, tuple[Any, Found]], ends: bool
     ) -> tuple[Any, Found]:
         """A step of a query that reads what others found in this step: it hears of their matches, and of their time."""
-        found = {name: taken[name][1].table for name in reader.sources}
-        known = [taken[name][0].until for name in reader.sources]
+        found = {name: self._matches_of(name, taken) for name in reader.sources}
+        known = [taken[name if name in taken else TEXT][0].until for name in reader.sources]
+        passed = [until - late for until, late in zip(known, reader.lateness, strict=True) if until is not None]
         tables = []
         if any(table.num_rows for table in found.values()):
             own, first = part._take(own, reader.events(found, part.reader.narrow))
@@ -98,10 +108,16 @@ class LiveMany(LiveFace):
         if ends:
             own, last = part._end(own)
             tables.append(last.table)
-        elif None not in known:
-            own, last = part._pass(own, min(known) - reader.lateness)
+        elif len(passed) == len(known):
+            own, last = part._pass(own, min(passed))
             tables.append(last.table)
         return own, Found(pa.concat_tables([part.schema.empty_table(), *tables]))
+
+    def _matches_of(self, name: str, taken: Mapping[str, tuple[Any, Found]]) -> pa.Table:
+        """What a query found in this step; one that shares its pass with others is among them."""
+        if name in taken:
+            return taken[name][1].table
+        return rows_of(name, taken[TEXT][1].table)
 
     def _each(
         self, held: ChunkCache, step: Callable[[LiveFace, Any], tuple[Any, Found]], ends: bool = False
@@ -159,16 +175,17 @@ def states_of_parts(state: bytes | None, names: Sequence[str]) -> tuple[dict[str
 
 @dataclass(frozen=True)
 class Reader:
-    """A query that reads the matches of queries in other languages."""
+    """A query that reads the matches of other parts."""
 
     sources: tuple[str, ...]
     options: Options
-    lateness: int  # how long after its end a match that it reads may become known
+    lateness: tuple[int, ...]  # of each source: how long after its end a match may become known, by the source's clock
+    behind: int  # how long after its end a match that it reads may become known, by the clock of the events
 
     def delay(self, columns: pa.Schema) -> int | str:
-        """The same as a length of time that fits the columns of the matches."""
+        """How much later than the newest match another may come, as a length of time that fits their columns."""
         counted = pa.types.is_integer(columns.field(self.options.time).type)
-        return self.lateness if counted else f"{self.lateness} microseconds"
+        return self.behind if counted else f"{self.behind} microseconds"
 
     def events(self, found: Mapping[str, pa.Table], schema: pa.Schema) -> pa.Table:
         """What its sources found, as events."""
@@ -176,18 +193,54 @@ class Reader:
         return in_columns(united(matches), schema)
 
 
-def reader_of(name: str, query: Any, parts: Mapping[str, Any], options: Options) -> tuple[Reader, pa.Schema]:
-    """A query that reads the matches of live queries in other languages, and the columns of these as events."""
-    sources = sources_of(query)
-    for source in sources:
-        told = f"query '{name}' reads '{source}'"
-        if source not in parts:
-            hint = "send what one live query finds to another, as events"
-            raise CepheidError(f"{told} beside a query in another language, which a live query cannot", hint=hint)
-        if parts[source].lateness is None:
-            raise CepheidError(f"{told}, whose matches become known at no certain time", hint="add WITHIN to it")
-    late = max(parts[source].lateness for source in sources)
-    return Reader(sources, options, late), events_schema({source: parts[source].schema for source in sources}, options)
+def rows_of(name: str, found: pa.Table) -> pa.Table:
+    """The result of one query in the common result of several, with the columns that it has alone."""
+    rows = found.filter(pc.equal(found.column(QUERY), name))
+    kind = found.schema.field(name).type
+    ends = {each: rows.column(each) for each in SHARED if each in found.column_names}
+    return pa.table({**ends, **{field.name: pc.struct_field(rows.column(name), field.name) for field in kind}})
+
+
+def reader_of(
+    name: str, query: Language, parts: Mapping[str, LiveFace], readers: Mapping[str, Reader], options: Options
+) -> tuple[Reader, pa.Schema]:
+    """A query that reads the matches of live queries, and the columns of these as events."""
+    late, behind, schemas = [], 0, {}
+    for source in query.sources:
+        part = parts[source if source in parts else TEXT]
+        own = part.lateness_of(source)
+        if own is None:
+            told = f"query '{name}' reads '{source}', whose matches become known at no certain time"
+            raise CepheidError(told, hint="add WITHIN to it")
+        late.append(own)
+        behind = max(behind, own + (readers[source].behind if source in readers else 0))
+        schemas[source] = part.schema if source in parts else rows_of(source, part.schema.empty_table()).schema
+    return Reader(query.sources, options, tuple(late), behind), events_schema(schemas, options)
+
+
+def live_together(
+    queries: Mapping[str, Language], given: Any, start: LiveStart, keywords: Mapping[str, Any]
+) -> LiveFace:
+    """Queries with names over events of a schema, as they come."""
+    passes = passes_of(queries, keywords)
+    if len(passes) == 1 and passes[0].first.shares:
+        return passes[0].first.live_each(passes[0].queries, given, start, keywords)
+    names = [name for each in passes for name in (each.queries if each.reads or not each.first.shares else (TEXT,))]
+    states, seen = states_of_parts(start.state, names)
+    parts: dict[str, LiveFace] = {}
+    readers: dict[str, Reader] = {}
+    for each in passes:
+        if not each.reads:
+            name = TEXT if each.first.shares else next(iter(each.queries))
+            own = replace(start, state=states[name])
+            parts[name] = each.first.live_each(each.queries, given, own, each.keywords)
+            continue
+        options = options_of_matches(Options.from_keywords(each.keywords))
+        for name, query in each.queries.items():
+            readers[name], columns = reader_of(name, query, parts, readers, options)
+            own = LiveStart(readers[name].delay(columns), states[name])
+            parts[name] = query.of_events().live(columns, own, keywords_of_matches(each.keywords))
+    return LiveMany(parts, tuple(queries), seen, readers)
 
 
 def in_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:

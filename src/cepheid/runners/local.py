@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,12 +16,13 @@ from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import automaton_text, find
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.checked import CheckedQuery
 from cepheid.language.guess import guessed_schema
 from cepheid.language.schema import Schema
 from cepheid.plan.explain import explain
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
-from cepheid.runners.composition import in_order, matches_as_events, options_of_matches, sources_of, united
+from cepheid.runners.composition import in_order, matches_as_events, options_of_matches, united
 from cepheid.runners.drift import look_for_drift
 from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
@@ -107,35 +108,38 @@ def _found(query: Any, table: pa.Table, options: Options) -> tuple[pa.Table, Tie
     return (result if ties is None else with_fact(result, "ties", str(ties))), ties
 
 
-def run_tables(
-    queries: Mapping[str, Any],
+def run_tables(queries: Mapping[str, CheckedQuery], table: pa.Table, options: Options) -> pa.Table:
+    """The matches of several queries with names, query by query, as one table."""
+    check_names(queries)
+    return as_one(run_each(queries, table, options))
+
+
+def run_each(
+    queries: Mapping[str, CheckedQuery],
     table: pa.Table,
     options: Options,
-    others: Mapping[str, Callable[[pa.Table], pa.Table]] | None = None,
-) -> pa.Table:
-    """The matches of several queries with names, query by query, as one table.
-
-    `others` finds those of queries in other languages.
-    """
-    check_names(queries)
+    known: Mapping[str, pa.Table] | None = None,
+) -> dict[str, pa.Table]:
+    """The matches of several queries, each by itself; they may also read those that are `known`."""
     bad: list[pa.Table] = []
     where, options = options.aside, replace(options, aside=bad.append) if options.aside is not None else options
-    found: dict[str, pa.Table] = {}
+    found = dict(known or {})
     ties: list[Ties | None] = []
-    for name in in_order(queries):
-        if others is not None and name in others:
-            found[name] = others[name](table)
-            continue
-        sources = sources_of(queries[name])
-        if not sources:
-            found[name], tied = _found(queries[name], table, options)
+    for name in in_order(queries, found):
+        query = queries[name]
+        if not query.sources:
+            found[name], tied = _found(query, table, options)
             ties.append(tied)
             continue
-        read = united([matches_as_events(source, found[source], options) for source in sources])
-        found[name] = run_table(queries[name], read.replace_schema_metadata(), options_of_matches(options))
-    results = {name: found[name] for name in queries}
+        read = united([matches_as_events(source, found[source], options) for source in query.sources])
+        found[name] = run_table(query, read.replace_schema_metadata(), options_of_matches(options))
     write_each_once(bad, where)
     warn_of_ties(ties)
+    return {name: found[name] for name in queries}
+
+
+def as_one(results: Mapping[str, pa.Table]) -> pa.Table:
+    """The matches of several queries as one table, with a column for each query."""
     schema = common_schema({name: result.schema for name, result in results.items()})
     batches = [dressed(name, batch, schema) for name, result in results.items() for batch in result.to_batches()]
     return pa.Table.from_batches(batches, schema)

@@ -208,6 +208,10 @@ class Options(PlanOptions, RecordOptions, RoleOptions, OutputOptions):
             told = "bad_records='set aside' and aside='...'must be passed together"
             raise CepheidError(told, hint="for example aside='bad.parquet', or a function that takes a table")
 
+    def in_memory(self, columns: Any) -> Self:
+        """The same over a table in memory, which has an order of rows."""
+        return self
+
     def roles(self) -> Roles:
         """The roles of columns, as Schema.from_arrow takes them."""
         return {
@@ -396,10 +400,6 @@ class PatternOptions(Options, BatchOptions, StreamOptions):
     def limits(self) -> Limits:
         """How much it may produce."""
         return self.part(Limits)
-
-    def in_memory(self, columns: Any) -> Self:
-        """The same over a table in memory, which has an order of rows."""
-        return self
 
     def check_place(self, here: str | None = None, live: bool = False) -> Self:
         """An error for options of Spark batches or of streams, unless it runs as one; `live` has some of them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,31 +13,16 @@ from cepheid.language.durations import whole_steps
 from cepheid.language.partial import COMPLETE, WAITING, waited_for
 from cepheid.language.schema import Schema
 from cepheid.language.syntax import QuerySyntax
-from cepheid.runners.dispatch import is_spark, run
 from cepheid.runners.live import Live
 from cepheid.runners.live_face import LiveFace
 from cepheid.runners.many import QUERY
 from cepheid.runners.options import Options
-from cepheid.runners.tables import as_local
 
 
-def match_partial(events: Any, query: QuerySyntax, queries: Mapping[str, Any], keywords: Mapping[str, Any]) -> Any:
-    """The matches, and the runs that were given up, as a table of the kind that came."""
-    if not is_spark(events):
-        local = as_local(events)
-        if local is not None:
-            found = run(local.arrow, queries, **keywords)
-            return local.back(finished(found, query, local.arrow.schema, keywords))
-        return run(events, queries, **keywords)
-    from cepheid.runners.spark.session import arrow_schema
-
-    return finished_frame(run(events, queries, **keywords), query, arrow_schema(events), keywords)
-
-
-def finished(found: pa.Table, query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> pa.Table:
+def finished(found: pa.Table, query: QuerySyntax, columns: pa.Schema, options: Options) -> pa.Table:
     """The common result of the queries as one table: a column for each variable, and three for what was given up."""
     variables = [component.variable for component in query.components if not component.negative]
-    time, length = _window(query, columns, keywords)
+    time, length = _window(query, columns, options)
     whole = found.schema.field(COMPLETE).type
     parts = []
     for name in dict.fromkeys([COMPLETE, *(each for each in found.column_names if each.startswith(WAITING))]):
@@ -57,14 +41,14 @@ def finished(found: pa.Table, query: QuerySyntax, columns: pa.Schema, keywords: 
     return pa.concat_tables(parts).combine_chunks()
 
 
-def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> Any:
+def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, options: Options) -> Any:
     """The same on Spark."""
     from pyspark.sql import functions as F
 
     from cepheid.runners.spark.pushdown import quoted
 
     variables = [component.variable for component in query.components if not component.negative]
-    time, length = _window(query, columns, keywords)
+    time, length = _window(query, columns, options)
     waited = F.col(QUERY) != COMPLETE
     made = [F.col("match_start"), F.col("match_end")]
     for variable in variables:
@@ -85,9 +69,9 @@ def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, keywords:
 class PartialLive(Live):
     """A live query with OUTPUT PARTIAL: the same as `Live`, its results as one table."""
 
-    def __init__(self, live: Live, query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> None:
+    def __init__(self, live: Live, query: QuerySyntax, columns: pa.Schema, options: Options) -> None:
         super().__init__(live.resident, live.reader)
-        self._query, self._columns, self._keywords = query, columns, keywords
+        self._query, self._columns, self._options = query, columns, options
 
     @property
     def schema(self) -> pa.Schema:
@@ -99,19 +83,15 @@ class PartialLive(Live):
         return LiveFace.forecast(self, at)
 
     def _shown(self, found: pa.Table) -> pa.Table:
-        return finished(found, self._query, self._columns, self._keywords)
+        return finished(found, self._query, self._columns, self._options)
 
 
-def _window(query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> tuple[str, int]:
+def _window(query: QuerySyntax, columns: pa.Schema, options: Options) -> tuple[str, int]:
     """The time column, and the window in its steps; its length is a number, parameters are filled in."""
-    options = Options.from_keywords({name: value for name, value in keywords.items() if name in _ROLES})
-    schema = Schema.from_arrow(columns, **options.roles())
+    schema = Schema.from_arrow(columns, time=options.time, type=options.type, time_unit=options.time_unit)
     assert query.within is not None
     unit, length = query.within.unit, query.within.length
     return schema.time, whole_steps(f"{length} {unit}" if unit else length, schema, "WITHIN")
-
-
-_ROLES = ("time", "type", "time_unit", "lower", "upper", "lacks", "existence")
 
 
 def _later(start: pa.ChunkedArray, length: int, kind: pa.DataType, waited: bool) -> pa.Array:

@@ -8,7 +8,9 @@ import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
 from cepheid.engine.data.matches import MISSING, Chosen, Forecasts, Int64s, Matches
-from cepheid.engine.values.columnwise import Column, value, value_column, without_nan
+from cepheid.engine.values.columnwise import value
+from cepheid.engine.values.operators import Column, without_nan
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -152,6 +154,7 @@ def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: 
         raise TypeError(f"RETURN cannot hold {type(node).__name__}")
 
     result = value(expression, resolve)
+    result = result.cast(pa.bool_()) if pa.types.is_null(result.type) else result  # which every system can keep
     if isinstance(result, pa.Scalar):
         result = pa.array([result.as_py()] * len(matches), result.type)
     match type_of(expression, bound.schema):

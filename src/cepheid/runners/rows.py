@@ -10,19 +10,21 @@ import pyarrow as pa
 from cepheid.budget import within_budget
 from cepheid.engine.engines import ROW_ENGINES, RowEngine
 from cepheid.engine.jit_fallback import answer
+from cepheid.engine.search.row_pattern.computed_keys import with_keys
 from cepheid.engine.search.row_pattern.conditions import path_labels, prepare
 from cepheid.engine.search.row_pattern.finalized import check_stream
 from cepheid.engine.search.row_pattern.parallel import available_threads
 from cepheid.engine.search.row_pattern.run import arranged, needed_columns, result_schema
 from cepheid.engine.search.row_pattern.typed import typed
-from cepheid.errors import DataError, QueryError
-from cepheid.language.match_recognize.bind import Columns, bind_clause
+from cepheid.errors import DataError
+from cepheid.language.match_recognize.bind import Columns, bind_clause, bind_keys
 from cepheid.language.match_recognize.bound import Aggregated, BoundClause
+from cepheid.language.match_recognize.keys import with_columns
 from cepheid.language.match_recognize.syntax import Call, Clause, Identifier, Measure, Mode, Reference, Rows, Star
 from cepheid.language.schema import Schema
 from cepheid.language.zones import zone_called
 from cepheid.plan.options import Limits
-from cepheid.runners.languages import BoundSearch, Language
+from cepheid.runners.languages import PatternLanguage, StepSearch
 from cepheid.runners.options import RowOptions
 from cepheid.runners.stream.rows import RowStream
 
@@ -30,7 +32,7 @@ SIZE = "rows_of_match"
 
 
 @dataclass(frozen=True)
-class RowSearch(BoundSearch):
+class RowSearch(StepSearch):
     """A clause over the columns of a table."""
 
     clause: BoundClause
@@ -47,15 +49,17 @@ class RowSearch(BoundSearch):
     def clock(self) -> Schema:
         """The first column of ORDER BY."""
         time = self.clause.order_by[0].column
-        return Schema.from_arrow(pa.schema([self.columns.field(time)]), time=time, type=None)
+        columns = with_keys(self.columns.empty_table(), self.clause.keys, self.clause.text).schema
+        return Schema.from_arrow(pa.schema([columns.field(time)]), time=time, type=None)
 
     @property
     def result(self) -> pa.Schema:
         """The columns of the result."""
         return result_schema(self.clause, self.columns)
 
-    def run(self, events: pa.Table, threads: int = 1) -> pa.Table:
+    def run(self, events: pa.Table, threads: int | None = None) -> pa.Table:
         """The result over a table in memory."""
+        threads = available_threads() if threads is None else threads
         return run_clause(self.clause, events, self.options.engine, threads, self.options.limits)
 
     def count(self, events: pa.Table) -> int:
@@ -76,7 +80,7 @@ class RowSearch(BoundSearch):
 
 
 @dataclass(frozen=True)
-class RowLanguage(Language):
+class RowLanguage(PatternLanguage):
     """A MATCH_RECOGNIZE clause."""
 
     clause: Clause
@@ -88,21 +92,28 @@ class RowLanguage(Language):
 
     def times(self, options: RowOptions) -> tuple[str, ...]:
         """The first column of ORDER BY."""
-        return tuple(key.column.name for key in self.clause.order_by[:1])
+        first = {key.column.name for key in self.clause.order_by[:1]}
+        keys = [key.expression for key in self.clause.keys if key.name in first]
+        named = {(each.column, *each.fields)[-1].name for each in keys if isinstance(each, Reference)}
+        return tuple(named or first)
 
     def described(self, columns: pa.Schema | None, options: RowOptions) -> str:
         """Which conditions are evaluated over whole columns, and which during the search."""
         return explain_clause(self.clause, columns, options.tz)
 
-    def match_spark(self, df: Any, options: RowOptions) -> Any:
+    def timed(self) -> RowLanguage:
+        """The clause with the times of a match's first and last row as measures."""
+        return RowLanguage(with_times(self.clause))
+
+    def rows_spark(self, df: Any, options: RowOptions, above: Any = None) -> Any:
         """The rows that the clause makes of a Spark table."""
         from cepheid.runners.spark.rows import match_spark_rows
 
-        return match_spark_rows(df, self.clause, options)
+        return match_spark_rows(df, self.clause, options, above)
 
     def count_spark(self, df: Any, options: RowOptions) -> int:
         """How many matches there are in a Spark table."""
-        sizes = RowLanguage(sizes_alone(self.clause)).match_spark(df, options)
+        sizes = RowLanguage(sizes_alone(self.clause)).rows_spark(df, options)
         return int(sizes.filter(f"{SIZE} >= {least_rows(self.clause)}").count())
 
 
@@ -119,22 +130,17 @@ def least_rows(clause: Clause | BoundClause) -> int:
 
 def bound_to(clause: Clause, schema: pa.Schema, tz: str | None = None) -> BoundClause:
     """The clause over the columns of a table; `tz` is the query's zone, if it was given or is the session's."""
-    for key in clause.keys:
-        if key.name not in schema.names:
-            start = clause.text.find(key.text)
-            hint = "compute the column before, or use a Spark table"
-            end = start + len(key.text)
-            raise QueryError(
-                "an expression as a key", text=clause.text, start=start, end=end, hint=hint, code="not-a-column"
-            )
+    clause = with_columns(clause, schema.names)
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise DataError("two columns have this name", column=twice, hint="rename one of them")
-    times = {field.name for field in schema if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)}
     zones = {field.name: field.type.tz for field in schema if getattr(field.type, "tz", None) is not None}
     first = next((zones[name] for name in (key.column.name for key in clause.order_by) if name in zones), None)
     zone = zone_called(tz or first or next(iter(zones.values()))) if zones else None
-    return typed(bind_clause(clause, Columns(tuple(schema.names), frozenset(times), zone)), schema)
+    keys = bind_keys(clause, Columns(tuple(schema.names), zone=zone))
+    shown = with_keys(schema.empty_table(), keys, clause.text).schema
+    times = {field.name for field in shown if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)}
+    return typed(bind_clause(clause, Columns(tuple(shown.names), frozenset(times), zone), keys), schema)
 
 
 def count_clause(clause: BoundClause, table: pa.Table, limits: Limits, engine: str = "auto") -> int:

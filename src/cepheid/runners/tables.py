@@ -44,6 +44,11 @@ def as_local(events: Any) -> LocalTable | None:
     return None
 
 
+def is_spark(events: Any) -> bool:
+    """Is it a PySpark DataFrame, classic or through Connect? Asks without importing PySpark."""
+    return type(events).__module__.startswith("pyspark.sql") and hasattr(events, "isStreaming")
+
+
 def in_memory(events: Any) -> pa.Table:
     """The Arrow table of events that are looked at here; an error for those on Spark."""
     local = as_local(events)

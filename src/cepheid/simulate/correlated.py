@@ -41,7 +41,7 @@ def correlated_stocks(
     is c, then a, then b, then c again, changing after that many events (the paper's last experiment: 100,000).
     `irrelevant` is the share of Pharmaceuticals events, which no component takes.
     `coupling` is the share of a price's variance that follows the market, hence how strongly stocks correlate.
-    The truth lists the stretches of the stream and the sector that is rare in each.
+    The truth lists the intervals of the stream and the sector that is rare in each.
     """
     check_at_least("events", events, 1)
     check_at_least("history", history, 2)
@@ -57,8 +57,8 @@ def correlated_stocks(
             hint="ask for fewer events or a shorter history",
         )
     rng = np.random.default_rng(seed)
-    stretch = np.arange(events) // (switch_every or events)
-    rare = np.array([2, 0, 1])[stretch % 3]
+    interval = np.arange(events) // (switch_every or events)
+    rare = np.array([2, 0, 1])[interval % 3]
     sector = _draw_sectors(rng, rare, rare_frequency, irrelevant)
     first_ticker = np.cumsum(_SECTOR_SIZES) - _SECTOR_SIZES
     ticker = first_ticker[sector] + (rng.random(events) * _SECTOR_SIZES[sector]).astype(np.int64)
@@ -80,7 +80,7 @@ def correlated_stocks(
     query = correlation_query(window=history * events_per_minute)
     rarity = "each in turn" if switch_every else "GOOG"
     description = f"LAZY's correlated stocks: {history} prices each, rare ({rarity}) at {rare_frequency} of the others"
-    return Simulation(table, _stretches(rare, switch_every or events), description, query)
+    return Simulation(table, _intervals(rare, switch_every or events), description, query)
 
 
 def correlation_query(*, threshold: float = 0.9, window: int = 200, order: str = "abc") -> str:
@@ -125,7 +125,7 @@ def _price_paths(rng: np.random.Generator, minutes: int, coupling: float) -> NDA
     return np.asarray(opening * np.exp(np.cumsum(moves, axis=1)))
 
 
-def _stretches(rare: NDArray[np.int64], length: int) -> pa.Table:
+def _intervals(rare: NDArray[np.int64], length: int) -> pa.Table:
     starts = np.arange(0, rare.size, length, dtype=np.int64)
     return pa.table(
         {

@@ -99,11 +99,11 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "not-a-column",
-            "PARTITION BY or ORDER BY takes more than columns where the system has columns only.",
+            "A key of PARTITION BY or ORDER BY is neither a column nor computed from one row.",
             Example(
-                "MATCH_RECOGNIZE (ORDER BY id + 1 PATTERN (A) DEFINE A AS true)",
+                "MATCH_RECOGNIZE (ORDER BY sum(id) PATTERN (A) DEFINE A AS true)",
                 "line 1, column 27: expected a column name",
-                "                          ^^^^^^ compute the column in a query before the clause",
+                "                          ^^^^^^^ name a column, or compute a value from the columns of one row",
             ),
         ),
         Kind(
@@ -194,11 +194,11 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "aggregate-filter",
-            "FILTER after an aggregate that keeps NULL, or about other rows than the aggregate.",
+            "FILTER after a function that is no aggregate, or about other rows than the aggregate.",
             Example(
-                "MATCH_RECOGNIZE (MEASURES array_agg(id) FILTER (WHERE id > 1) AS s PATTERN (A B+))",
-                "line 1, column 41: FILTER is not possible with array_agg",
-                "                                        ^^^^^^ put the condition inside: CASE WHEN condition THEN x END",
+                "MATCH_RECOGNIZE (MEASURES abs(id) FILTER (WHERE id > 1) AS s PATTERN (A B+))",
+                "line 1, column 35: FILTER is not possible with abs",
+                "                                  ^^^^^^ put the condition inside: CASE WHEN condition THEN x END",
             ),
             Example(
                 "MATCH_RECOGNIZE (MEASURES count(A.*) FILTER (WHERE id > 1) AS s PATTERN (A B+))",
@@ -208,12 +208,20 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "aggregate-order",
-            "ORDER BY inside an aggregate.",
+            "ORDER BY inside a function that is no aggregate, or that DISTINCT and WITHIN GROUP do not allow.",
             Example(
-                "MATCH_RECOGNIZE (MEASURES array_agg(price ORDER BY id) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
-                "line 1, column 43: ORDER BY inside a function",
-                "                                          ^^^^^ rows come in their order",
-                line="MATCH_RECOGNIZE (MEASURES array_agg(price ORDER BY id) AS s PATTERN (A B+) DEFINE B AS price < PREV(…",
+                "MATCH_RECOGNIZE (MEASURES FIRST(price ORDER BY id) AS s PATTERN (A B+))",
+                "line 1, column 39: ORDER BY inside FIRST",
+                "                                      ^^^^^ rows come in their order; first_value, max_by and array_agg take ORDER BY",
+            ),
+        ),
+        Kind(
+            "json-path",
+            "The operators -> and ->> are followed by something other than a name, a path or a place, or -> ends a path.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES LAST(doc) -> 'a' AS s PATTERN (A B+))",
+                "line 1, column 37: -> gives JSON, which is no value here",
+                "                                    ^^ use ->>, which gives a text",
             ),
         ),
         Kind(

@@ -23,7 +23,8 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.shared import is_shared, once, told_of_any
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.values.columnwise import Resolve, condition, lacking_by_type, value_column
+from cepheid.engine.values.columnwise import Resolve, condition, lacking_by_type
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan

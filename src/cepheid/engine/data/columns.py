@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.data.shared import is_shared, once
-from cepheid.engine.values.columnwise import lacking_by_type, value, value_column
+from cepheid.engine.values.columnwise import lacking_by_type, value
 from cepheid.engine.values.interpreted import kept
+from cepheid.engine.values.plain import value_column
 from cepheid.engine.values.python_first import numbered
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType, Schema

@@ -17,7 +17,8 @@ import pyarrow as pa
 from cepheid.engine.data.keys import codes, combined
 from cepheid.engine.data.matches import NEVER, Int64s
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.values.columnwise import condition, lacking_by_type, value_column
+from cepheid.engine.values.columnwise import condition, lacking_by_type
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery

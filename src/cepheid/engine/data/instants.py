@@ -172,13 +172,13 @@ def _half_widths_of_rows(table: pa.Table, name: str, steps_are: str | None, step
         stamped = steps_are == "microseconds"  # what a step is, is told by its own name elsewhere
         scale = length_in_steps("1 second", steps_are, "uncertainty") if stamped else Fraction(1)
     else:
-        told = f"column '{name}' holds the uncertainty of times, but it is {column.type}"
-        raise DataError(told, hint="it should hold durations, or numbers")
+        message = f"column '{name}' holds the uncertainty of times, but it is {column.type}"
+        raise DataError(message, hint="it should hold durations, or numbers")
     wrong = np.flatnonzero(~((values >= 0) & (values * float(scale) <= FARTHEST)))
     if len(wrong):
         row = int(wrong[0])
-        told = f"{column[row].as_py()!r} is not a valid uncertainty of the event's time"
-        raise DataError(told, column=name, row=row, hint="it should be 0 or more")
+        message = f"{column[row].as_py()!r} is not a valid uncertainty of the event's time"
+        raise DataError(message, column=name, row=row, hint="it should be 0 or more")
     half: Int64s = np.ceil(values * float(scale) / step).astype(np.int64)
     return half
 
@@ -204,8 +204,8 @@ def check_types(table: pa.Table, uncertainty: Any, type: str | None, named: Coll
             continue
         guess = closest(str(name), map(str, known))
         hint = f"did you mean {guess!r}?" if guess else f"the types are {', '.join(map(str, known))}"
-        told = f"uncertainty names the type {name!r}, which neither the events have nor the query names"
-        raise DataError(told, column=type, hint=hint)
+        message = f"uncertainty names the type {name!r}, which neither the events have nor the query names"
+        raise DataError(message, column=type, hint=hint)
 
 
 def _check_far(times: Int64s, column: str) -> None:
@@ -213,8 +213,8 @@ def _check_far(times: Int64s, column: str) -> None:
     far = np.flatnonzero((times > FARTHEST) | (times < -FARTHEST))
     if len(far):
         row = int(far[0])
-        told = f"the time {times[row]} is out of range: imprecise times lie between -2^61 and 2^61"
-        raise DataError(told, column=column, row=row)
+        message = f"the time {times[row]} is out of range: imprecise times lie between -2^61 and 2^61"
+        raise DataError(message, column=column, row=row)
 
 
 def step_of(unit: Any, steps_are: str | None) -> int:
@@ -250,25 +250,25 @@ def instants_of(table: pa.Table, schema: Schema, options: EngineOptions | Mappin
     if schema.lower is None or schema.upper is None:
         raise DataError("imprecise time needs both bounds", hint="pass lower='...' and upper='...'")
     if schema.tiebreak:
-        told = "tiebreak orders events of one instant, but with lower and upper the order is not certain"
+        message = "tiebreak orders events of one instant, but with lower and upper the order is not certain"
         if schema.is_timed_exactly:
-            told = "tiebreak and existence cannot be used together"
-        raise DataError(told, hint="leave tiebreak out")
+            message = "tiebreak and existence cannot be used together"
+        raise DataError(message, hint="leave tiebreak out")
     step = step_of(options.get("unit"), schema.time_unit)
     kinds = [table.schema.field(name).type for name in (schema.lower, schema.upper)]
     if data_type(kinds[0]) is not data_type(kinds[1]):
-        told = (
+        message = (
             f"the bounds have two types: column '{schema.lower}' is {kinds[0]}, column '{schema.upper}' is {kinds[1]}"
         )
-        raise DataError(told, hint="cast one of them")
+        raise DataError(message, hint="cast one of them")
     lower, upper = times_of(table, schema.lower), times_of(table, schema.upper)
     _check_far(lower, schema.lower)
     _check_far(upper, schema.upper)
     wrong = np.flatnonzero(lower > upper)
     if len(wrong):
         row = int(wrong[0])
-        told = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
-        raise DataError(told, column=schema.lower, row=row, hint="swap them, or drop such rows")
+        message = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
+        raise DataError(message, column=schema.lower, row=row, hint="swap them, or drop such rows")
     until = upper
     if step > 1:
         lower, upper = lower // step, upper // step
@@ -277,9 +277,11 @@ def instants_of(table: pa.Table, schema: Schema, options: EngineOptions | Mappin
     wide = np.flatnonzero((width >= limit) | (width < 0))  # below 0: it does not fit 64 bits
     if len(wide):
         row = int(wide[0])
-        told = f"an interval of {int(upper[row]) - int(lower[row]) + 1:,} instants is too long; the limit is {limit:,}"
+        message = (
+            f"an interval of {int(upper[row]) - int(lower[row]) + 1:,} instants is too long; the limit is {limit:,}"
+        )
         hint = "count in larger steps, for example unit='1 s', or raise max_width"
-        raise DataError(told, column=schema.upper, row=row, hint=hint)
+        raise DataError(message, column=schema.upper, row=row, hint=hint)
     named = options.get("probabilities")
     chance = existence_of(table, schema)
     if named is None:
@@ -303,8 +305,8 @@ def existence_of(table: pa.Table, schema: Schema) -> Float64s | None:
     wrong = np.flatnonzero(~((chance >= 0.0) & (chance <= 1.0)))
     if len(wrong):
         row = int(wrong[0])
-        told = f"an event that happened with probability {'NULL' if np.isnan(chance[row]) else f'{chance[row]:g}'}"
-        raise DataError(told, column=schema.existence, row=row, hint="give a number from 0 to 1")
+        message = f"an event that happened with probability {'NULL' if np.isnan(chance[row]) else f'{chance[row]:g}'}"
+        raise DataError(message, column=schema.existence, row=row, hint="give a number from 0 to 1")
     return chance
 
 
@@ -320,8 +322,8 @@ def _weights(table: pa.Table, name: str, widths: Int64s) -> tuple[Float64s, Int6
     wrong = np.flatnonzero(given & (sizes != widths))
     if len(wrong):
         row = int(wrong[0])
-        told = f"{sizes[row]} probabilities for {widths[row]} instants"
-        raise DataError(told, column=name, row=row, hint="give one for each instant from lower to upper")
+        message = f"{sizes[row]} probabilities for {widths[row]} instants"
+        raise DataError(message, column=name, row=row, hint="give one for each instant from lower to upper")
     flat = column.flatten()
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     weights = np.array(pc.fill_null(flat, np.nan).to_numpy(zero_copy_only=False), np.float64)
@@ -329,12 +331,12 @@ def _weights(table: pa.Table, name: str, widths: Int64s) -> tuple[Float64s, Int6
     bad = np.flatnonzero(~(weights >= 0.0))
     if len(bad):
         row, value = int(row_of[bad[0]]), weights[bad[0]]
-        told = "a probability that is NULL" if math.isnan(value) else f"a probability of {value:g}"
-        raise DataError(told, column=name, row=row, hint="they must be at least 0 and sum to 1")
+        message = "a probability that is NULL" if math.isnan(value) else f"a probability of {value:g}"
+        raise DataError(message, column=name, row=row, hint="they must be at least 0 and sum to 1")
     totals = np.bincount(row_of, weights, len(sizes))
     off = np.flatnonzero(given & ~(np.abs(totals - 1.0) <= SUM_WITHIN))
     if len(off):
         row = int(off[0])
-        told = f"the probabilities sum to {totals[row]:.9g}"
-        raise DataError(told, column=name, row=row, hint="they must be at least 0 and sum to 1")
+        message = f"the probabilities sum to {totals[row]:.9g}"
+        raise DataError(message, column=name, row=row, hint="they must be at least 0 and sum to 1")
     return weights / totals[row_of], offsets

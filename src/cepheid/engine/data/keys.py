@@ -16,7 +16,7 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 
 NULL_CODE = -1
 

@@ -16,7 +16,8 @@ from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.values.columnwise import condition, lacking_by_type, value_column
+from cepheid.engine.values.columnwise import condition, lacking_by_type
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery
@@ -61,7 +61,7 @@ def _bounded_sums(bound: BoundQuery) -> Iterator[Sum]:
                 whole = isinstance(limit, int | float) and not isinstance(limit, bool)
                 below = sign in ("<", "<=") and call.function.lower() == "sum"
                 if below and whole and of.variable in bound.place_of:
-                    yield of.variable, name, sign, limit  # type: ignore[misc]
+                    yield of.variable, name, sign, limit
 
 
 def _only_grows(events: EventTable, name: str) -> bool:

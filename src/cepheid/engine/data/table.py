@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.values.columnwise import microseconds
+from cepheid.engine.values.plain import microseconds
 from cepheid.errors import DataError
 from cepheid.language.schema import TIMES, Schema, data_type
 
@@ -97,8 +97,8 @@ def late_arrivals(table: pa.Table, schema: Schema) -> npt.NDArray[np.bool_]:
     wrong = np.flatnonzero(lower > upper)
     if len(wrong):
         row = int(wrong[0])
-        told = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
-        raise DataError(told, column=schema.lower, row=row, hint="swap them, or drop such rows")
+        message = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
+        raise DataError(message, column=schema.lower, row=row, hint="swap them, or drop such rows")
     late = np.zeros(len(lower), bool)
     late[1:] = upper[1:] < np.maximum.accumulate(lower)[:-1]
     return late

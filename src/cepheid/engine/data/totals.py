@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from cepheid.engine.data.keys import codes, combined
 from cepheid.engine.data.matches import MISSING, NEVER, Float64s, Int64s, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.values.columnwise import value, value_column
+from cepheid.engine.values.columnwise import value
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, BoundSummary, BoundTotal
 from cepheid.language.schema import DataType

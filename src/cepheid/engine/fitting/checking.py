@@ -6,7 +6,7 @@ import numpy as np
 
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.fitting.history import NO_HOUR, ComponentHistory, History, gather
-from cepheid.engine.fitting.stretches import stretch_of
+from cepheid.engine.fitting.unseen_intervals import interval_of
 from cepheid.engine.scoring.losses import check_missing, fixed_attributes, gap_scale, leading_components
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -72,7 +72,7 @@ def _together(bound: BoundQuery, model: Model, history: History) -> list[Compari
     if not counts:
         return []
     always = {name for name in names if model.knows_share(name) and _share(model, name) > _ALWAYS}
-    lengths = [each for ends in history.stretches for each in _stretch(bound, model, history, ends)]
+    lengths = [each for ends in history.intervals for each in _interval(bound, model, history, ends)]
     if model.histories:
         return [*with_reasons(compare_apart(names, counts), always, None), *lengths]
     worst = min(lengths, key=lambda each: each.unlikely, default=None)
@@ -84,13 +84,13 @@ def _share(model: Model, name: str) -> float:
     return model.gaps[name].happens if name in model.gaps else model.happens[name]
 
 
-def _stretch(bound: BoundQuery, model: Model, history: History, ends: tuple[int, int]) -> list[Comparison]:
+def _interval(bound: BoundQuery, model: Model, history: History, ends: tuple[int, int]) -> list[Comparison]:
     """How long it took from one component to another where several in between were not seen."""
-    stretch, lengths = stretch_of(bound, model, ends), history.stretches[ends]
-    if stretch is None or lengths.count < FEWEST or (model.histories and not stretch.known):
+    interval, lengths = interval_of(bound, model, ends), history.intervals[ends]
+    if interval is None or lengths.count < FEWEST or (model.histories and not interval.known):
         return []
-    name = " and ".join(stretch.missing)
-    found = compare_lengths("trip without", name, lengths, stretch.at(length_edges(lengths)))
+    name = " and ".join(interval.missing)
+    found = compare_lengths("trip without", name, lengths, interval.at(length_edges(lengths)))
     return [each.between_two_histories() for each in found] if model.is_fitted else found
 
 

@@ -73,8 +73,8 @@ def _too_few_to_tell(name: str, counts: tuple[float, float]) -> Learned:
         f"the history is too short to estimate whether {name!r} was lost or never happened where it was not seen "
         f"({unseen:g} of {seen + unseen:g} trips): half lost and half never happened is assumed"
     )
-    told = note if unseen else None
-    return Learned(loss, (0.0, most), share, (1.0 - most, 1.0), None, (seen, unseen / 2.0), told)
+    remark = note if unseen else None
+    return Learned(loss, (0.0, most), share, (1.0 - most, 1.0), None, (seen, unseen / 2.0), remark)
 
 
 def from_counts(name: str, counts: tuple[float, float], known: Known) -> Learned:

@@ -97,7 +97,7 @@ class History:
     # which the positive components of a mask were seen, and no others.
     together: dict[tuple[int, int], float] = field(default_factory=dict)
     # How long they took from one positive component to another one, where several in between were not seen.
-    stretches: dict[tuple[int, int], GapStatistics] = field(default_factory=dict)
+    intervals: dict[tuple[int, int], GapStatistics] = field(default_factory=dict)
 
     def of(self, name: str) -> ComponentHistory:
         """What was seen of one component, nothing if it was not looked at."""
@@ -107,13 +107,13 @@ class History:
         """Both histories together."""
         names = self.components.keys() | other.components.keys()
         merged = {name: self.of(name).merge(other.of(name)) for name in names}
-        together, stretches = dict(self.together), dict(self.stretches)
+        together, intervals = dict(self.together), dict(self.intervals)
         for trip, count in other.together.items():
             together[trip] = together.get(trip, 0.0) + count
-        for ends, lengths in other.stretches.items():
-            stretches[ends] = lengths.merge(stretches.get(ends, GapStatistics()))
+        for ends, lengths in other.intervals.items():
+            intervals[ends] = lengths.merge(intervals.get(ends, GapStatistics()))
         step = math.gcd(self.step, other.step)
-        return History(merged, self.events + other.events, step, together, stretches)
+        return History(merged, self.events + other.events, step, together, intervals)
 
 
 def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int, int] | None = None) -> History:
@@ -180,7 +180,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
 def _whole_trips(
     bound: BoundQuery, moments: Moments, begins: int, scale: float
 ) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], GapStatistics]]:
-    """What `together` and `stretches` of a history are; nothing where an event may fill several components."""
+    """What `together` and `intervals` of a history are; nothing where an event may fill several components."""
     count = len(bound.positives)
     masks = moments.mask & ((1 << count) - 1)
     if not 3 <= count <= MOST_COMPONENTS or bound.has_kleene or bool(np.any(masks & (masks - 1))):

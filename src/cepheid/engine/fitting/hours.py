@@ -27,7 +27,7 @@ _HIGHEST = 0.99
 def with_losses_by_hour(
     bound: BoundQuery, history: History, model: Model, found: Mapping[str, Learned], stated: Sequence[str]
 ) -> Model:
-    """The same model with a loss for each stretch of the day; neighbouring hours that chance tells apart are one.
+    """The same model with a loss for each interval of the day; neighbouring hours that chance tells apart are one.
 
     Components whose loss no trip tells (the first one, the last one, negated ones) follow the others; stated losses
     stay.
@@ -46,19 +46,19 @@ def with_losses_by_hour(
             "losses by the hour: the history does not determine them for any component",
             hint="pass time_unit='s' (or what the time column counts), and a pattern of three components or more",
         )
-    stretches = _stretches([*seen_of.values()])
-    if len(stretches) == 1:
+    intervals = _intervals([*seen_of.values()])
+    if len(intervals) == 1:
         return model
-    whole = _lost([*seen_of.values()], [hour for hours in stretches for hour in hours])
+    whole = _lost([*seen_of.values()], [hour for hours in intervals for hour in hours])
     losses = dict(model.loss) if isinstance(model.loss, Mapping) else {EVERY_OTHER: model.loss}
     for name, loss in losses.items():
         if name in stated or not isinstance(loss, float):
             continue
-        told = [seen_of[name]] if name in seen_of else [*seen_of.values()]
+        known = [seen_of[name]] if name in seen_of else [*seen_of.values()]
         own = 1.0 if name in seen_of else loss / max(whole, 1e-12)
         by_hour = np.zeros(HOURS)
-        for hours in stretches:
-            by_hour[hours] = min(own * _lost(told, hours), _HIGHEST)
+        for hours in intervals:
+            by_hour[hours] = min(own * _lost(known, hours), _HIGHEST)
         losses[name] = ByHour.from_hours(by_hour.tolist())
     return replace(model, loss=losses, loss_intervals={})
 
@@ -79,20 +79,20 @@ def _lost(tables: Sequence[Hourly], hours: list[int]) -> float:
     return max(1.0 - seen / happened, 0.0) if happened > 0.0 else 0.0
 
 
-def _stretches(tables: Sequence[Hourly]) -> list[list[int]]:
-    """Hours of the day in stretches whose losses differ by more than chance, of some component at least."""
-    stretches = [[hour] for hour in range(HOURS)]
-    while len(stretches) > 1:
-        apart = [_apart(tables, *pair) for pair in pairwise(stretches)]
+def _intervals(tables: Sequence[Hourly]) -> list[list[int]]:
+    """Hours of the day in intervals whose losses differ by more than chance, of some component at least."""
+    intervals = [[hour] for hour in range(HOURS)]
+    while len(intervals) > 1:
+        apart = [_apart(tables, *pair) for pair in pairwise(intervals)]
         closest = int(np.argmin(apart))
         if apart[closest] > _ALIKE:
             break
-        stretches[closest : closest + 2] = [stretches[closest] + stretches[closest + 1]]
-    return stretches
+        intervals[closest : closest + 2] = [intervals[closest] + intervals[closest + 1]]
+    return intervals
 
 
 def _apart(tables: Sequence[Hourly], first: list[int], second: list[int]) -> float:
-    """How many standard deviations two stretches differ by; nothing where one has no trips, or they hardly differ."""
+    """How many standard deviations two intervals differ by; nothing where one has no trips, or they hardly differ."""
     most = 0.0
     for each in tables:
         seen, trips = ([float(counts[hours].sum()) for hours in (first, second)] for counts in (each.seen, each.trips))

@@ -124,8 +124,8 @@ def _check_seen(components: Sequence[s.Component], history: History) -> None:
     for component in components:
         name = component.variable
         if name in history.components and history.of(name).events == 0.0:
-            told = f"no event of the history could be {name!r}"
-            raise ModelError(told, hint="is its type right, and are its conditions?")
+            message = f"no event of the history could be {name!r}"
+            raise ModelError(message, hint="is its type right, and are its conditions?")
 
 
 def _first(bound: BoundQuery, history: History, known: Known, window: float) -> dict[str, Learned]:

@@ -63,7 +63,7 @@ class Passed(NamedTuple):
 
     seen: Int64s  # a mask: the components before the last one that were seen on the trip
     middle: Int64s  # when half of it was over
-    source: Int64s  # stretches of these trips with several components in them that were not seen: behind this one...
+    source: Int64s  # intervals of these trips with several components in them that were not seen: behind this one...
     target: Int64s  # ... and before this one
     length: Float64s
 
@@ -257,7 +257,7 @@ def passed(moments: Moments, count: int, window: int, begins: int) -> Passed:
     """The trips that end with the last of `count` positive components: what was seen of them before that.
 
     A trip reaches back to the first event that is not of an earlier component than the one before it was. What was
-    seen of those that may have begun before the history did is not known; their stretches are.
+    seen of those that may have begun before the history did is not known; their intervals are.
     """
     time, instant, starts, last = moments.time, moments.instant, moments.starts, count - 1
     masks = moments.mask & ((1 << count) - 1)
@@ -268,7 +268,7 @@ def passed(moments: Moments, count: int, window: int, begins: int) -> Passed:
     seen, middle = np.zeros(trips, np.int64), np.zeros(trips, np.int64)
     size = len(masks)
     source, target, length = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float64)
-    trips = stretches = 0
+    trips = intervals = 0
     for part in range(len(starts) - 1):
         for event in range(starts[part], starts[part + 1]):
             if stop_flag() != 0:
@@ -283,12 +283,12 @@ def passed(moments: Moments, count: int, window: int, begins: int) -> Passed:
                         break
                     found |= 1 << place
                     if current - place > 2:
-                        source[stretches], target[stretches] = place, current
-                        length[stretches] = duration(moments, earlier, at)
-                        stretches += 1
+                        source[intervals], target[intervals] = place, current
+                        length[intervals] = duration(moments, earlier, at)
+                        intervals += 1
                     current, at = place, earlier
                 earlier -= 1
             if time[event] >= begins + window:
                 seen[trips], middle[trips] = found, time[at] + (time[event] - time[at]) // 2
                 trips += 1
-    return Passed(seen[:trips], middle[:trips], source[:stretches], target[:stretches], length[:stretches])
+    return Passed(seen[:trips], middle[:trips], source[:intervals], target[:intervals], length[:intervals])

@@ -21,7 +21,7 @@ from cepheid.engine.data.matches import MISSING, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.output.maximal import BEGINNING, deadlines
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, data_type

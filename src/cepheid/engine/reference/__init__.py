@@ -13,7 +13,7 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.limits import check_limit
 from cepheid.engine.reference import expansion, missing, output, precise, worlds
 from cepheid.engine.reference.stream import FoundMatch, Stream
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import LimitError, QueryError
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType

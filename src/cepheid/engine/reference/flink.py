@@ -21,7 +21,7 @@ import pyarrow as pa
 from cepheid.budget import checkpoint
 from cepheid.engine.data.flink_runs import Arranged, Reported
 from cepheid.engine.reference.values import Evaluator
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES

@@ -16,14 +16,15 @@ import pyarrow as pa
 from cepheid.budget import checkpoint
 from cepheid.errors import DataError, LimitError
 from cepheid.language import pattern as p
+from cepheid.language import syntax as s
+from cepheid.language.evaluate import function_of
 from cepheid.language.library.operators import known, ordered
+from cepheid.language.library.scalars import Value, arithmetic
+from cepheid.language.match_recognize.aggregates import aggregate_of
 from cepheid.language.match_recognize.bound import (
     Aggregated,
-    Apply,
-    Bound,
     BoundClause,
     Column,
-    Constant,
     Labels,
     MatchNumber,
     Navigate,
@@ -31,9 +32,7 @@ from cepheid.language.match_recognize.bound import (
     SequenceNumber,
     SortKey,
 )
-from cepheid.language.match_recognize.evaluate import aggregate_of, function_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
-from cepheid.language.match_recognize.scalars import OPERATORS, Value
 from cepheid.language.match_recognize.syntax import Rows, SkipTo
 from cepheid.language.zone_labels import labelled_table
 
@@ -57,10 +56,16 @@ def find(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOS
     """The result over a table, whose instants are shown in the clause's zone; one thread does it all."""
     shown = table if clause.zone is None else labelled_table(table, clause.zone)
     try:
-        return match_rows(clause, shown.to_pylist(), most)
+        return match_rows(clause, [_with_keys(clause, row) for row in shown.to_pylist()], most)
     except RecursionError:
         hint = "use engine='auto', or fewer rows"
         raise LimitError("the reference engine recurses once for each row of a match", hint=hint) from None
+
+
+def _with_keys(clause: BoundClause, row: Row) -> Row:
+    """A row with the keys of PARTITION BY and ORDER BY that are computed from it."""
+    alone = Moment([row], 0, (), -1, 0)
+    return row | {key.name: _at_row(key.value, alone, 0) for key in clause.keys}
 
 
 def match_rows(clause: BoundClause, rows: Sequence[Row], most: int = MOST_MATCHES) -> list[list[Value]]:
@@ -245,7 +250,7 @@ def _may_take(clause: BoundClause, label: str, at: Moment) -> bool:
     if clause.within is not None:
         time = clause.order_by[0].column
         first, last = at.rows[at.start][time], at.rows[row][time]
-        if first is None or last is None or _steps(OPERATORS["-"](last, first)) >= clause.within:
+        if first is None or last is None or _steps(arithmetic("-")(last, first)) >= clause.within:
             return False
     condition = clause.conditions.get(label)
     return condition is None or value_of(condition, at) is True
@@ -258,10 +263,10 @@ def _steps(length: Value) -> Value:
 # --- values -------------------------------------------------------------------------------------------------------
 
 
-def value_of(expression: Bound, at: Moment) -> Value:
+def value_of(expression: s.Expression, at: Moment) -> Value:
     """The value of an expression, seen from a place in a match."""
     match expression:
-        case Constant(value=value):
+        case s.Literal(value=value):
             return value
         case MatchNumber():
             return at.number
@@ -273,9 +278,9 @@ def value_of(expression: Bound, at: Moment) -> Value:
             places = _places(expression.labels, at, whole=expression.final)
             rows = [tuple(_at_row(part, at, at.start + place) for part in expression.arguments) for place in places]
             return aggregate_of(expression)(rows)
-        case Apply(arguments=arguments):
-            return function_of(expression)(*(value_of(argument, at) for argument in arguments))
-    raise TypeError(f"{expression} is outside any row")
+        case Column() | RowLabel():
+            raise TypeError(f"{expression} is outside any row")
+    return function_of(expression)(*(value_of(part, at) for part in s.children(expression)))
 
 
 def _places(labels: Labels, at: Moment, *, whole: bool) -> list[int]:
@@ -293,10 +298,10 @@ def _navigated(node: Navigate, at: Moment) -> Value:
     return _at_row(node.inner, at, row) if 0 <= row < len(at.rows) else None
 
 
-def _at_row(expression: Bound, at: Moment, row: int) -> Value:
+def _at_row(expression: s.Expression, at: Moment, row: int) -> Value:
     """The value of an expression whose columns are those of one row."""
     match expression:
-        case Constant(value=value):
+        case s.Literal(value=value):
             return value
         case Column(name=name):
             return known(at.rows[row][name])
@@ -304,9 +309,9 @@ def _at_row(expression: Bound, at: Moment, row: int) -> Value:
             return at.path[row - at.start][0] if 0 <= row - at.start < len(at.path) else None
         case MatchNumber():
             return at.number
-        case Apply(arguments=arguments):
-            return function_of(expression)(*(_at_row(argument, at, row) for argument in arguments))
-    raise TypeError(f"{expression} cannot be evaluated at a row")
+        case Navigate() | Aggregated() | SequenceNumber():
+            raise TypeError(f"{expression} cannot be evaluated at a row")
+    return function_of(expression)(*(_at_row(part, at, row) for part in s.children(expression)))
 
 
 def _output(clause: BoundClause, at: Moment, row: Row, measured: bool = True) -> list[Value]:

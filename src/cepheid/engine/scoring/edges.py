@@ -41,7 +41,7 @@ class SkipEdge:
     skipped: tuple[s.Component, ...]
     table: ScoreTable | None  # None: nothing is skipped; where losses depend on the hour, a bound of all hours
     kept: bool  # False: its score can never reach the threshold
-    by_hour: tuple[ScoreTable, ...] = ()  # where losses depend on the hour, one for each stretch of the day
+    by_hour: tuple[ScoreTable, ...] = ()  # where losses depend on the hour, one for each interval of the day
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
         _warn_of_cost({name: item for name, item in each.items() if name not in last}, threshold)
     hours = np.zeros(0, np.int64)
     if day:
-        stretch = np.searchsorted(model.hours, np.arange(HOURS), side="right")  # the first one begins at midnight
-        hours = stretch.astype(np.int64) if len(by_hour) > 1 else np.zeros(HOURS, np.int64)
+        interval = np.searchsorted(model.hours, np.arange(HOURS), side="right")  # the first one begins at midnight
+        hours = interval.astype(np.int64) if len(by_hour) > 1 else np.zeros(HOURS, np.int64)
     return _arrays(tuple(found), count, scale, hours, day)
 
 

@@ -18,7 +18,12 @@ from cepheid.engine.kernels.conditions import EVENT, FUNCTION
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, standing
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.scoring.confidence.alternatives import alternatives
-from cepheid.engine.scoring.confidence.competing import RIVALS, Rivals, has_rivals, rivals
+from cepheid.engine.scoring.confidence.competing import (
+    COMPETING_EVENTS,
+    CompetingEvents,
+    competing_events,
+    has_competing_events,
+)
 from cepheid.engine.scoring.confidence.memory import (
     BOUNDED,
     CONFIDENCE,
@@ -31,7 +36,7 @@ from cepheid.engine.scoring.confidence.memory import (
     place_in_memory,
     remember,
     shape_of,
-    shape_with_rivals,
+    shape_with_competitors,
 )
 from cepheid.engine.scoring.confidence.order import WORKSPACE, Workspace, ordered_within
 from cepheid.engine.scoring.confidence.shared_competing import Weighing, unweighed
@@ -46,7 +51,7 @@ JUDGED = types.Tuple((types.float64, types.float64, types.int64, types.int64, ty
 
 
 @called_by_address(
-    JUDGED(TIMED, MATCH_SCORE, INT64S, INT64S, INT64S, INT64S, RIVALS, types.int64, types.float64, WORKSPACE)
+    JUDGED(TIMED, MATCH_SCORE, INT64S, INT64S, INT64S, INT64S, COMPETING_EVENTS, types.int64, types.float64, WORKSPACE)
 )
 def score(
     timed: Timed,
@@ -55,7 +60,7 @@ def score(
     low: Int64s,
     high: Int64s,
     table: Int64s,
-    found: Rivals,
+    found: CompetingEvents,
     stand: int,
     ordered: float,
     room: Workspace,
@@ -155,9 +160,11 @@ def judge(
     ordered = ordered_within(timed, chosen, low, high, length, match_score.window, room)
     if ordered * exist < match_score.least[0]:
         return 0.0, 0.0, 0, 0, 0.0
-    found, stand = Rivals(np.empty(0, np.int64), np.empty(0, np.int64)), 1
-    if has_rivals(program):
-        found = rivals(timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, missing)
+    found, stand = CompetingEvents(np.empty(0, np.int64), np.empty(0, np.int64)), 1
+    if has_competing_events(program):
+        found = competing_events(
+            timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, missing
+        )
     if len(found.keys) > 0 or program.judged:
         stand = standing(program, columns, predicate, nodes, chain[length - 1], missing)
     if stand == 0:
@@ -171,7 +178,7 @@ def judge(
     if simple > 0.0 and len(found.keys) == 0:
         return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
     if alike and not decided:
-        size = shape_with_rivals(timed, memory, chosen, low, high, found.keys)
+        size = shape_with_competitors(timed, memory, chosen, low, high, found.keys)
         known, confidence, earliest, latest = recalled(match_score, memory, size, low[0])
         if known:
             return 1.0, confidence * exist, earliest, latest, 0.0

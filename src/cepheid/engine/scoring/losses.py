@@ -38,8 +38,8 @@ def gap_scale(bound: BoundQuery, model: Model) -> float:
             f"the model counts gaps in {unit!r}, which is not a unit of time", hint="for example 'seconds'"
         )
     if schema.time_unit is None:
-        told = f"the model counts gaps in {named}, but it is not known what one step of column '{schema.time}' is"
-        raise ModelError(told, hint="pass time_unit='ms', or what it counts")
+        message = f"the model counts gaps in {named}, but it is not known what one step of column '{schema.time}' is"
+        raise ModelError(message, hint="pass time_unit='ms', or what it counts")
     return float(convert(1, schema.time_unit, named))
 
 
@@ -83,8 +83,10 @@ def day_of_losses(bound: BoundQuery, model: Model) -> int:
         return 0
     day = day_length(bound)
     if not day:
-        told = f"the model's losses depend on the hour, but it is not known what one step of '{bound.schema.time}' is"
-        raise ModelError(told, hint="pass time_unit='s', or what it counts")
+        message = (
+            f"the model's losses depend on the hour, but it is not known what one step of '{bound.schema.time}' is"
+        )
+        raise ModelError(message, hint="pass time_unit='s', or what it counts")
     return day
 
 
@@ -145,18 +147,18 @@ def check_missing(bound: BoundQuery, model: Any) -> Model:
     """The model, if it and the query are such that missing events have a meaning."""
     hint = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
     if model is None:
-        told = "a query with THRESHOLD" if bound.threshold is not None else "a search for missing events"
-        raise ModelError(f"{told} needs a loss and gap model", hint=hint)
+        message = "a query with THRESHOLD" if bound.threshold is not None else "a search for missing events"
+        raise ModelError(f"{message} needs a loss and gap model", hint=hint)
     if not isinstance(model, Model):
         if isinstance(model, str | PathLike):
             hint = f"load it with cepheid.load_model({str(model)!r})"
         raise ModelError(f"model={model!r} is not a loss and gap model", hint=hint)
     if bound.contiguous:
-        told = f"{bound.strategy.value} requires events without gaps, and a missing event is a gap"
-        raise QueryError(told, hint="use another strategy, or call without a model", code="model-strategy")
+        message = f"{bound.strategy.value} requires events without gaps, and a missing event is a gap"
+        raise QueryError(message, hint="use another strategy, or call without a model", code="model-strategy")
     if bound.has_tied_negations:
-        told = "with a loss model negated components are evaluated separately, and a condition relates some of them"
-        raise QueryError(told, hint="split it into conditions on one negated component each", code="model-negations")
+        message = "with a loss model negated components are evaluated separately, and a condition relates some of them"
+        raise QueryError(message, hint="split it into conditions on one negated component each", code="model-negations")
     if bound.window is None or bound.window.events:
         hint = "add WITHIN, for example WITHIN 12 hours"
         raise QueryError("a query with a loss model needs a window of time", hint=hint, code="model-without-within")

@@ -16,7 +16,8 @@ import pyarrow as pa
 from cepheid.engine.data.candidates import first_conditions
 from cepheid.engine.data.columns import ColumnLayout, Columns, fill, storage
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.engine.values.columnwise import condition
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan

@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.values.columnwise import ARROW_KINDS, value, value_column
+from cepheid.engine.values.columnwise import value
+from cepheid.engine.values.plain import ARROW_KINDS, value_column
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType
 

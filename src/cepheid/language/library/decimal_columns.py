@@ -103,19 +103,32 @@ def converted(column: Column, kind: pa.DataType) -> Column:
 
 
 def common_kind(columns: Sequence[Column]) -> pa.DataType | None:
-    """The type that holds the values of all columns: doubles, decimals, or that of the first; None without one."""
-    known = [each for each in columns if not _is_nothing(each)]
-    if any(pa.types.is_floating(each.type) for each in known):
-        return pa.float64()
-    if any(is_decimal(each.type) for each in known):
-        return decimal_type(widest([OF_WHOLE if pa.types.is_integer(each.type) else precision(each) for each in known]))
-    return known[0].type if known else None
+    """The type that holds the values of all columns; None without one, ArrowTypeError if they do not go together."""
+    kinds = list(dict.fromkeys(each.type for each in columns if not _is_nothing(each)))
+    if len(kinds) < 2:
+        return kinds[0] if kinds else None
+    if all(map(_is_number, kinds)):
+        if any(pa.types.is_floating(kind) for kind in kinds):
+            return pa.float64()
+        if not any(map(is_decimal, kinds)):
+            return pa.int64() if any(kind.bit_width > 32 for kind in kinds) else pa.int32()
+        return decimal_type(widest([(kind.precision, kind.scale) if is_decimal(kind) else OF_WHOLE for kind in kinds]))
+    if all(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in kinds):
+        return pa.string()
+    if all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in kinds):
+        return next((kind for kind in kinds if pa.types.is_timestamp(kind)), kinds[0])
+    raise pa.ArrowTypeError(f"no type that {', '.join(map(str, kinds))} have in common")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or is_decimal(kind))
 
 
 def _is_nothing(column: Column) -> bool:
     """Is it NULL as it is written, which has no type of its own?"""
-    untyped = pa.types.is_null(column.type) or pa.types.is_boolean(column.type)
-    return isinstance(column, pa.Scalar) and not column.is_valid and untyped
+    if pa.types.is_null(column.type):
+        return True
+    return isinstance(column, pa.Scalar) and not column.is_valid and pa.types.is_boolean(column.type)
 
 
 def computed(column: Column, beside: Column) -> Column:

@@ -9,26 +9,33 @@ from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
+from cepheid.language import syntax as s
 from cepheid.language.functions import find_function
+from cepheid.language.library.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import (
     Aggregated,
-    Apply,
-    Bound,
     BoundClause,
     Column,
-    Constant,
+    ComputedKey,
     Labels,
     MatchNumber,
     Navigate,
     RowLabel,
     SequenceNumber,
     SortKey,
+    applied,
 )
 from cepheid.language.match_recognize.check import label_argument, labels_used
 from cepheid.language.match_recognize.dialects import DIALECTS
-from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, written_for
-from cepheid.language.match_recognize.scalars import KNOWN_TYPES, Months, type_parts
+from cepheid.language.match_recognize.functions import (
+    CLOCKS,
+    FUNCTIONS,
+    MATCH_FUNCTIONS,
+    NAVIGATIONS,
+    is_built_in,
+    written_for,
+)
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
@@ -36,10 +43,10 @@ from cepheid.language.match_recognize.syntax import (
     Identifier,
     Literal,
     Mode,
+    Months,
     Operation,
     Reference,
     Rows,
-    Scalar,
     Star,
 )
 from cepheid.language.zones import IN_UTC, zone_info
@@ -54,8 +61,15 @@ class Columns:
     zone: str | None = None  # the query's, if some of them hold instants
 
 
-def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
-    """The clause over a table with these columns; a QueryError points at what does not fit."""
+def bind_keys(clause: Clause, columns: Columns) -> tuple[ComputedKey, ...]:
+    """The keys of PARTITION BY and ORDER BY that the table has no column for."""
+    binder = _Binder(clause, columns)
+    missing = [key for key in clause.keys if key.name not in columns.names]
+    return tuple(ComputedKey(key.name, binder.at_row(key.expression), key.shown) for key in missing)
+
+
+def bind_clause(clause: Clause, columns: Columns, keys: tuple[ComputedKey, ...] = ()) -> BoundClause:
+    """The clause over a table with these columns, some of them computed; a QueryError points at what does not fit."""
     binder = _Binder(clause, columns)
     partition_by = tuple(dict.fromkeys(binder.column(name) for name in clause.partition_by))
     order_by = tuple(
@@ -79,6 +93,7 @@ def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
         dialect=clause.dialect,
         longest=clause.longest,
         zone=columns.zone,
+        keys=keys,
     )
     binder.check_names(bound)
     return bound
@@ -95,7 +110,7 @@ class _Binder:
             subset.name.canonical: frozenset(label.canonical for label in subset.labels) for subset in clause.subsets
         }
         self.now = datetime.now(UTC)
-        self.earlier: dict[str, Bound] = {}  # measures that later ones may name
+        self.earlier: dict[str, s.Expression] = {}  # measures that later ones may name
 
     def fail(self, message: str, span: p.Span, code: str, hint: str | None = None) -> NoReturn:
         raise QueryError(message, text=self.clause.text, start=span[0], end=span[1], hint=hint, code=code)
@@ -164,7 +179,7 @@ class _Binder:
                 hint = "give the measure another name"
                 self.fail(f"'{measure.name}' is a column of the table", measure.name.span, "duplicate-column", hint)
 
-    def measures(self) -> Iterator[tuple[str, Bound]]:
+    def measures(self) -> Iterator[tuple[str, s.Expression]]:
         """The measures with their names; one may name an earlier one, if no column has that name."""
         for measure in self.clause.measures:
             value = self.bind(measure.expression)
@@ -173,31 +188,37 @@ class _Binder:
 
     # expressions
 
-    def constant(self, value: Scalar) -> Constant:
+    def constant(self, literal: Literal) -> s.Literal:
         """A literal; a time without an offset is one of the query's zone."""
-        if not isinstance(value, datetime) or self.columns.zone is None:
-            return Constant(value)
-        zone = zone_info(self.columns.zone)
-        known = value if value.tzinfo is not None else value.replace(tzinfo=zone)
-        return Constant(known.astimezone(UTC).astimezone(zone))
+        value = literal.value
+        if isinstance(value, datetime) and self.columns.zone is not None:
+            zone = zone_info(self.columns.zone)
+            known = value if value.tzinfo is not None else value.replace(tzinfo=zone)
+            value = known.astimezone(UTC).astimezone(zone)
+        return s.Literal(value, span=literal.span)
 
-    def clock(self, name: str) -> Constant:
+    def clock(self, name: str) -> s.Literal:
         """The time at which a query begins."""
         now = self.now.astimezone(zone_info(self.columns.zone or IN_UTC))
-        return Constant(now.date() if name == "current_date" else now)
+        return s.Literal(now.date() if name == "current_date" else now)
 
-    def applied(self, function: str, arguments: tuple[Bound, ...], target: str | None, span: p.Span) -> Apply:
+    def applied(
+        self, function: str, arguments: tuple[s.Expression, ...], target: str | None, span: p.Span
+    ) -> s.Expression:
         """A function of values; a CAST to a timestamp reads and gives times of the query's zone."""
         stamp = function == "cast" and type_parts(target or "")[0] in ("timestamp", "datetime")
         if stamp and self.columns.zone is not None:
-            return Apply("zoned", arguments, self.columns.zone, span)
-        return Apply(function, arguments, target, span)
+            return applied("in zone", arguments, self.columns.zone, span)
+        found = applied(function, arguments, target, span)
+        if isinstance(found, s.Call):
+            self.check_constants(found)
+        return found
 
-    def read(self, reference: Reference) -> Bound:
+    def read(self, reference: Reference) -> s.Expression:
         """A column of a row, or a field of a struct in it."""
-        value: Bound = Column(self.column(reference.column, before_a_dot=bool(reference.fields)))
+        value: s.Expression = Column(self.column(reference.column, before_a_dot=bool(reference.fields)))
         for name in reference.fields:
-            value = Apply("field", (value,), name.name, reference.span)
+            value = applied("struct field", (value,), name.name, reference.span)
         return value
 
     def is_earlier(self, name: Identifier) -> bool:
@@ -205,11 +226,11 @@ class _Binder:
         columns = {column.lower() for column in self.columns.names}
         return name.canonical in self.earlier and name.name.lower() not in columns
 
-    def bind(self, expression: Expression) -> Bound:
+    def bind(self, expression: Expression) -> s.Expression:
         """An expression outside of navigation and aggregates."""
         match expression:
-            case Literal(value=value):
-                return self.constant(value)
+            case Literal():
+                return self.constant(expression)
             case Reference(label=None, column=column, fields=()) if self.is_earlier(column):
                 return self.earlier[column.canonical]
             case Reference(label=label):
@@ -231,7 +252,7 @@ class _Binder:
                 return self.called(expression, tuple(map(self.bind, arguments)))
         raise TypeError(f"no expression: {expression}")
 
-    def of_the_match(self, call: Call) -> Bound:
+    def of_the_match(self, call: Call) -> s.Expression:
         match call.name:
             case "match_number":
                 return MatchNumber()
@@ -269,25 +290,27 @@ class _Binder:
         """The one label that the columns of a call are of."""
         return next((label for part in call.arguments for label in labels_used(part) if label is not None), None)
 
-    def aggregate(self, call: Call) -> Bound:
+    def aggregate(self, call: Call) -> s.Expression:
         labels = self.labels(self.label_in(call))
         rows = not call.arguments or isinstance(call.arguments[0], Star)
         arguments = () if rows else tuple(self.at_row(argument) for argument in call.arguments)
+        order = tuple((key.descending, self.nulls_first(key.descending, key.nulls_first)) for key in call.order)
 
         def over(function: str) -> Aggregated:
-            return Aggregated(function, arguments, labels, call.mode is Mode.FINAL, call.distinct, call.span)
+            final = call.mode is Mode.FINAL
+            return Aggregated(function, arguments, labels, final, call.distinct, order, call.filtered, span=call.span)
 
         if call.name == "array_agg" and not self.dialect.nulls_in_arrays:
             return over("collect_list")
         if call.name == "avg" and self.dialect.whole_average:
-            return Apply("whole /", (over("sum"), over("count")), None, call.span)
+            return applied("whole /", (over("sum"), over("count")), None, call.span)
         return over(call.name)
 
-    def at_row(self, expression: Expression) -> Bound:
+    def at_row(self, expression: Expression) -> s.Expression:
         """An expression inside of a navigation or aggregate: its columns are those of the row at hand."""
         match expression:
-            case Literal(value=value):
-                return self.constant(value)
+            case Literal():
+                return self.constant(expression)
             case Reference():
                 return self.read(expression)
             case Operation(operator="lambda"):
@@ -307,13 +330,29 @@ class _Binder:
                 return self.called(expression, tuple(map(self.at_row, arguments)))
         raise TypeError(f"no expression: {expression}")
 
-    def called(self, call: Call, arguments: tuple[Bound, ...]) -> Apply:
+    def called(self, call: Call, arguments: tuple[s.Expression, ...]) -> s.Expression:
         self.check_function(call)
-        name, target = written_for(call.name, len(arguments)) if call.name in FUNCTIONS else (call.name, None)
-        return self.applied(name, arguments, target, call.span)
+        if is_built_in(call.name):
+            if call.name in ("if", "iff") and len(arguments) == 2:
+                arguments = (*arguments, s.Literal(None))
+            name, target = written_for(call.name, len(arguments))
+            return self.applied(name, arguments, target, call.span)
+        return self.applied(call.name, arguments, None, call.span)
+
+    def check_constants(self, call: s.Call) -> None:
+        """A pattern, a unit or another argument that is a constant, and that the function cannot take."""
+        function = find_function(call.function)
+        places = function.constants if function is not None and function.wrong is not None else ()
+        given = [call.arguments[place] for place in places if place < len(call.arguments)]
+        known = [each.value for each in given if isinstance(each, s.Literal)]
+        if function is None or function.wrong is None or not known or len(known) < len(given) or None in known:
+            return
+        wrong = function.wrong(known)
+        if wrong is not None:
+            self.fail(wrong, given[0].span, "bad-argument", f"it is written {function.shown}")
 
     def check_function(self, call: Call) -> None:
-        if call.name in FUNCTIONS:
+        if is_built_in(call.name):
             return
         own = find_function(call.name)
         if own is None or not own.user:

@@ -13,8 +13,7 @@ from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.dialects import DIALECTS
-from cepheid.language.match_recognize.functions import FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
-from cepheid.language.match_recognize.scalars import Months
+from cepheid.language.match_recognize.functions import FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, is_built_in
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
@@ -22,6 +21,7 @@ from cepheid.language.match_recognize.syntax import (
     Identifier,
     Literal,
     Mode,
+    Months,
     Operation,
     Reference,
     Rows,
@@ -161,7 +161,7 @@ def _check_call(clause: Clause, call: Call, known: Sequence[str], define: bool) 
 
 def check_arity(clause: Clause, call: Call) -> None:
     """Does a function that is known take as many arguments?"""
-    known = FUNCTIONS.get(call.name)
+    known = FUNCTIONS[call.name] if is_built_in(call.name) else None
     if known is not None and not known.least <= len(call.arguments) <= known.most:
         wanted = f"{known.least}" if known.least == known.most else f"{known.least} to {known.most}"
         _fail(clause, f"{call.name.upper()} takes {wanted} arguments", call.span, "arguments")
@@ -242,9 +242,13 @@ def _check_aggregate(clause: Clause, call: Call, known: Sequence[str]) -> None:
         if stars and stars[0].label is not None:
             check_label(clause, stars[0].label, known)
         return
-    if not aggregate.least <= len(call.arguments) <= aggregate.most:
+    if not aggregate.least <= len(call.values) <= aggregate.most:
         wanted = f"{aggregate.least}" if aggregate.least == aggregate.most else f"{aggregate.least} to {aggregate.most}"
         _fail(clause, f"{name} takes {wanted} arguments", call.span, "arguments")
+    keys = call.arguments[len(call.values) : len(call.arguments) - call.filtered]
+    if call.distinct and any(key not in call.values for key in keys):
+        hint = "sort by what is aggregated"
+        _fail(clause, f"ORDER BY of other values in {name} with DISTINCT", call.span, "aggregate-order", hint)
     for argument in call.arguments:
         for part in walk(argument):
             if isinstance(part, Call) and part.name in NAVIGATIONS | AGGREGATES.keys():

@@ -22,7 +22,8 @@ class Dialect:
     double_quoted_strings: bool = False  # "x" is a string, unless it can only be a name
     escapes: bool = False  # a backslash in a string of the statement takes the next character as it is
     double_literals: bool = False  # 1.5 is a double, not a decimal
-    key_expressions: bool = False  # PARTITION BY and ORDER BY take expressions
+    first_index: int = 0  # of the first element of an array
+    brackets: bool = False  # [x, y] is an array, and {'a': x} a struct
     bare_names: bool = False  # AS may be left out before a measure's name
     empty_choices: bool = False  # A | is as much as A | ()
     distinct: bool = True  # aggregates of a row pattern take DISTINCT
@@ -35,31 +36,32 @@ class Dialect:
     )  # functions that mean something else, and what to use
 
 
-_TRINO = Dialect(nulls="last", whole_division=True, distinct=False, filters=False)
+_TRINO = Dialect(nulls="last", whole_division=True, distinct=False, filters=False, first_index=1)
 _SPARK = Dialect(double_quoted_strings=True, escapes=True, nulls_in_arrays=False)
-_POSTGRES = Dialect(nulls="large", whole_division=True)
+_POSTGRES = Dialect(nulls="large", whole_division=True, first_index=1)
 _MYSQL = Dialect(double_quoted_strings=True, escapes=True)
-_STANDARD = Dialect()
+_STANDARD = Dialect(first_index=1)
 DIALECTS: dict[str, Dialect] = {
     "spark": _SPARK,
     "databricks": _SPARK,
-    "flink": Dialect(whole_division=True, distinct=False, filters=False, whole_average=True),
+    "flink": Dialect(whole_division=True, distinct=False, filters=False, whole_average=True, first_index=1),
     "trino": _TRINO,
     "presto": _TRINO,
     "athena": _TRINO,
-    "snowflake": Dialect(nulls="large", escapes=True, key_expressions=True, bare_names=True, nulls_in_arrays=False),
+    "snowflake": Dialect(nulls="large", escapes=True, bare_names=True, nulls_in_arrays=False),
     "oracle": Dialect(nulls="large"),
     "bigquery": Dialect(
         double_quoted_strings=True,
         escapes=True,
         double_literals=True,
-        key_expressions=True,
         bare_names=True,
         empty_choices=True,
     ),
     "duckdb": Dialect(
         nulls="last",
         products={"//": "whole /"},
+        brackets=True,
+        first_index=1,
         functions={
             "list": "array_agg",
             "arg_max": "max_by",

@@ -6,9 +6,11 @@ import re
 from dataclasses import replace
 
 from cepheid.errors import QueryError
-from cepheid.language.match_recognize.check import check_clause, exceeds
+from cepheid.language.match_recognize.aggregates import AGGREGATES
+from cepheid.language.match_recognize.check import check_clause, exceeds, walk
 from cepheid.language.match_recognize.dialects import known_dialect
-from cepheid.language.match_recognize.parse_expression import MAX_DEPTH, parse_expression, too_deep
+from cepheid.language.match_recognize.functions import MATCH_FUNCTIONS, NAVIGATIONS
+from cepheid.language.match_recognize.parse_expression import MAX_DEPTH, parse_direction, parse_expression, too_deep
 from cepheid.language.match_recognize.parse_pattern import parse_pattern
 from cepheid.language.match_recognize.reader import Reader
 from cepheid.language.match_recognize.syntax import (
@@ -114,6 +116,7 @@ def _clause(reader: Reader) -> Clause:
         reader.dialect,
         tuple(keys),
         longest,
+        reader.tables,
     )
     check_clause(clause)
     return clause
@@ -179,16 +182,17 @@ def _names(reader: Reader, keys: list[KeyExpression]) -> tuple[Identifier, ...]:
 
 
 def _key(reader: Reader, keys: list[KeyExpression], *, shown: bool) -> Identifier:
-    """A column of the table, before which the table's own name may stand; or an expression, where the system has it."""
+    """A column of the table, or what is computed from a row: a name with dots or an expression."""
     first = reader.token
-    expression = parse_expression(reader)
+    expression = with_structs(parse_expression(reader), set())
     span = (first.start, reader.ahead(-1).end)
-    if isinstance(expression, Reference):
-        return (expression.column, *expression.fields)[-1]
+    if isinstance(expression, Reference) and not expression.fields:
+        return expression.column
     if isinstance(expression, Literal) and first.kind is Kind.QUOTED:
         return Identifier(first.value, True, first.span)
-    if not reader.overrides.key_expressions:
-        hint = "compute the column in a query before the clause"
+    calls = {part.name for part in walk(expression) if isinstance(part, Call)}
+    if isinstance(expression, Literal) or calls & (NAVIGATIONS | MATCH_FUNCTIONS | AGGREGATES.keys()):
+        hint = "name a column, or compute a value from the columns of one row"
         reader.fail("expected a column name", span, "not-a-column", hint)
     text = reader.text[slice(*span)]
     key = KeyExpression(text if shown else f"computed key {len(keys)}", text, shown, expression, span)
@@ -205,15 +209,8 @@ def _order(reader: Reader, keys: list[KeyExpression]) -> tuple[OrderKey, ...]:
 
 def _order_key(reader: Reader, keys: list[KeyExpression]) -> OrderKey:
     column = _key(reader, keys, shown=False)
-    descending = reader.take_words("DESC")
-    if not descending:
-        reader.take_words("ASC")
-    nulls_first = None
-    if reader.take_words("NULLS"):
-        nulls_first = reader.take_words("FIRST")
-        if not nulls_first:
-            reader.expect_words("LAST")
-    return OrderKey(column, descending, nulls_first)
+    direction = parse_direction(reader)
+    return OrderKey(column, direction.descending, direction.nulls_first)
 
 
 def _measures(reader: Reader) -> tuple[Measure, ...]:

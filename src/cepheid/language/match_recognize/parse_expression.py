@@ -6,16 +6,19 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import NoReturn
 
+from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.check import labels_used
 from cepheid.language.match_recognize.functions import WITH_UNITS
 from cepheid.language.match_recognize.parse_literal import number_of, parse_interval, parse_moment, parse_type, within
 from cepheid.language.match_recognize.reader import RESERVED, Reader
-from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import (
     Call,
+    Direction,
     Expression,
+    Identifier,
     Literal,
     Mode,
+    Months,
     Operation,
     Parameter,
     Reference,
@@ -192,7 +195,13 @@ def _postfix(reader: Reader, depth: int) -> Expression:
             reader.advance()
             index = parse_expression(reader, depth)
             reader.expect_symbol("]")
-            left = _operation(reader, "get", (left, index))
+            if reader.overrides.first_index:
+                span = (left.span[0], reader.ahead(-1).end)
+                left = Call("element_at", (left, index), None, False, span, index.span)
+            else:
+                left = _operation(reader, "get", (left, index))
+        elif reader.at_symbol("->") or reader.at_symbol("->>"):
+            left = _json_part(reader, left)
         else:
             return left
 
@@ -210,6 +219,10 @@ def _primary(reader: Reader, depth: int) -> Expression:
         return inner
     if token.kind is Kind.QUOTED:
         return _quoted(reader)
+    if token.text == "{" and reader.overrides.brackets:
+        return _struct(reader, depth, "}", ":")
+    if token.text == "[" and reader.overrides.brackets:
+        return _array(reader, depth)
     if token.kind is Kind.WORD:
         return _word(reader, depth)
     reader.unexpected("an expression")
@@ -252,6 +265,7 @@ def _word(reader: Reader, depth: int) -> Expression:
         inner = Literal(reader.advance().value, following.span)
         return Operation("cast", (inner,), word.lower(), (token.start, following.end))
     if word == "ARRAY" and following.text == "[":
+        reader.advance()
         return _array(reader, depth)
     if following.text == "(":
         return _call(reader, depth, None, token.start)
@@ -288,26 +302,151 @@ def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expressi
         hint = f"use {reader.overrides.other_meaning[written]}"
         reader.fail(f"{written} means something else in {reader.dialect}", name.span, "unknown-function", hint)
     called = reader.overrides.functions.get(written, written)
+    if called in _STRUCTS:
+        return _struct(reader, depth, ")", _STRUCTS[called])
     reader.expect_symbol("(")
     distinct = reader.take_words("DISTINCT")
     arguments: tuple[Expression, ...] = ()
     if reader.at_symbol("*"):
         arguments = (Star(None, reader.advance().span),)
-    elif not reader.at_symbol(")"):
+    elif not reader.at_symbol(")") and not reader.at_words("ORDER", "BY"):
         if reader.token.upper in _QUERIES:
             _refuse_query(reader)
         arguments = _arguments(reader, depth)
         if (called in WITH_UNITS and len(arguments) > 1) or (called in UNITS_FIRST and len(arguments) > 2):
             arguments = (_as_unit(arguments[0]), *arguments[1:])
-    if reader.at_words("ORDER"):
-        reader.fail("ORDER BY inside a function", reader.token.span, "aggregate-order", "rows come in their order")
-    end = reader.expect_symbol(")").end
+    keys, order = _aggregate_order(reader, called, depth) if reader.at_words("ORDER") else ((), ())
+    target = _json_target(reader) if called == "json_value" else None
+    reader.expect_symbol(")")
+    if reader.take_words("WITHIN", "GROUP"):
+        reader.expect_symbol("(")
+        keys, order = _aggregate_order(reader, called, depth)
+        reader.expect_symbol(")")
+        if called in _ORDERED_SETS:
+            arguments, keys, order = _ordered_set(reader, called, arguments, keys, order), (), ()
+    filtered = False
     if reader.at_words("FILTER") and reader.ahead().text == "(":
-        arguments = _filtered(reader, called, arguments, depth)
+        word = reader.token.span
+        condition = _filter(reader, called, depth)
+        if called in _FILTERED and len(arguments) < 2 and not order:
+            arguments = _filtered(reader, arguments, condition, word)
+        else:
+            keys, filtered = (*keys, condition), True
     if reader.at_words("OVER") and reader.ahead().text == "(":
         hint = "leave it out: an aggregate is of the rows of the match"
         reader.fail("OVER is not possible in a row pattern", reader.token.span, "window-function", hint)
-    return Call(called, arguments, mode, distinct, (start, end), name.span)
+    span = (start, reader.ahead(-1).end)
+    call = Call(called, (*arguments, *keys), mode, distinct, span, name.span, order, filtered)
+    return call if target is None else Operation("cast", (call,), target, span)
+
+
+def parse_direction(reader: Reader) -> Direction:
+    """ASC or DESC, and NULLS FIRST or LAST, behind a key."""
+    descending = reader.take_words("DESC")
+    if not descending:
+        reader.take_words("ASC")
+    if not reader.take_words("NULLS"):
+        return Direction(descending)
+    nulls_first = reader.take_words("FIRST")
+    if not nulls_first:
+        reader.expect_words("LAST")
+    return Direction(descending, nulls_first)
+
+
+def _aggregate_order(reader: Reader, called: str, depth: int) -> tuple[tuple[Expression, ...], tuple[Direction, ...]]:
+    """The keys of ORDER BY inside an aggregate, and how they sort."""
+    if called not in AGGREGATES:
+        hint = "rows come in their order; first_value, max_by and array_agg take ORDER BY"
+        reader.fail(f"ORDER BY inside {called.upper()}", reader.token.span, "aggregate-order", hint)
+    reader.expect_words("ORDER", "BY")
+    keys, order = [], []
+    while True:
+        keys.append(parse_expression(reader, depth))
+        order.append(parse_direction(reader))
+        if not reader.take_symbol(","):
+            return tuple(keys), tuple(order)
+
+
+# Aggregates that are written `percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`.
+_ORDERED_SETS = frozenset({"percentile_cont", "percentile_disc", "mode"})
+
+
+def _ordered_set(
+    reader: Reader,
+    called: str,
+    arguments: tuple[Expression, ...],
+    keys: tuple[Expression, ...],
+    order: tuple[Direction, ...],
+) -> tuple[Expression, ...]:
+    """The arguments of an aggregate that WITHIN GROUP gives its values."""
+    if len(keys) > 1 or order[0].descending:
+        hint = f"write {called.upper()}(...) WITHIN GROUP (ORDER BY x)"
+        reader.fail("WITHIN GROUP sorts by one ascending value here", keys[-1].span, "aggregate-order", hint)
+    return (*keys, *arguments)
+
+
+# Structs as functions: what stands between the name and the value of a field.
+_STRUCTS = {"struct": "AS", "named_struct": ",", "struct_pack": ":="}
+
+
+def _struct(reader: Reader, depth: int, closing: str, between: str) -> Expression:
+    """A struct: struct(x AS a), named_struct('a', x), {'a': x} or struct_pack(a := x)."""
+    start = reader.ahead(-1).start if closing == ")" else reader.token.start
+    reader.advance()
+    operands: list[Expression] = []
+    while not reader.take_symbol(closing):
+        if operands:
+            reader.expect_symbol(",")
+        if between == "AS":
+            value = parse_expression(reader, depth)
+            name = reader.identifier("a name") if reader.take_words("AS") else _field_name(value, len(operands) // 2)
+        else:
+            text = reader.token.kind is Kind.STRING
+            name = Identifier(reader.advance().value, True) if text else reader.identifier("a name")
+            for symbol in between:
+                reader.expect_symbol(symbol)
+            value = parse_expression(reader, depth)
+        if any(isinstance(each, Literal) and each.value == name.name for each in operands[::2]):
+            reader.fail(f"a second field '{name}'", value.span, "duplicate-column", "rename one")
+        operands += [Literal(name.name, name.span), value]
+    if not operands:
+        reader.fail("a struct without a field", (start, reader.ahead(-1).end), "arguments")
+    return Operation("named_struct", tuple(operands), None, (start, reader.ahead(-1).end))
+
+
+def _field_name(value: Expression, place: int) -> Identifier:
+    """The name of a field that has none: that of its column, as in Spark."""
+    if isinstance(value, Reference):
+        return (value.column, *value.fields)[-1]
+    return Identifier(f"col{place + 1}", True, value.span)
+
+
+def _json_part(reader: Reader, left: Expression) -> Expression:
+    """`->` and `->>`: the text of a part of a JSON text; several in a row are one path."""
+    path = "$"
+    while True:
+        arrow = reader.advance()
+        token = reader.advance()
+        if token.kind is Kind.NUMBER and token.text.isdigit():
+            path += f"[{token.text}]"
+        elif token.kind is not Kind.STRING or token.value.startswith("/") or "'" in token.value:
+            hint = "write a name or a path: ->> 'name', ->> '$.list[0].name'"
+            reader.fail(f"unexpected '{token.text[:40]}' behind {arrow.text}", token.span, "json-path", hint)
+        else:
+            path += token.value[1:] if token.value.startswith("$") else f"['{token.value}']"
+        if arrow.text == "->>":
+            span = (left.span[0], token.end)
+            return Call("get_json_object", (left, Literal(path, span)), None, False, span, arrow.span)
+        if not (reader.at_symbol("->") or reader.at_symbol("->>")):
+            reader.fail("-> gives JSON, which is no value here", arrow.span, "json-path", "use ->>, which gives a text")
+
+
+def _json_target(reader: Reader) -> str | None:
+    """The type of JSON_VALUE(... RETURNING type); what it does without a value is what it does anyway."""
+    target = parse_type(reader) if reader.take_words("RETURNING") else None
+    while reader.take_words("NULL", "ON", "EMPTY") or reader.take_words("NULL", "ON", "ERROR"):
+        pass
+    return target
 
 
 # Aggregates that leave NULL out: under FILTER they see NULL in place of the rows that it drops.
@@ -315,8 +454,8 @@ _FILTERED = frozenset({"count", "sum", "avg", "mean", "min", "max", "stddev", "s
 _FILTERED |= {"variance", "var_samp", "var_pop"}
 
 
-def _filtered(reader: Reader, called: str, arguments: tuple[Expression, ...], depth: int) -> tuple[Expression, ...]:
-    """The arguments of an aggregate under `FILTER (WHERE condition)`: `CASE WHEN condition THEN argument END`."""
+def _filter(reader: Reader, called: str, depth: int) -> Expression:
+    """The condition of FILTER (WHERE condition) behind an aggregate."""
     word = reader.advance()
     if not reader.overrides.filters:
         hint = "put the condition inside: sum(CASE WHEN condition THEN x END)"
@@ -325,18 +464,25 @@ def _filtered(reader: Reader, called: str, arguments: tuple[Expression, ...], de
     reader.expect_words("WHERE")
     condition = parse_expression(reader, depth + 1)
     reader.expect_symbol(")")
-    if called not in _FILTERED or len(arguments) > 1:
+    if called not in AGGREGATES:
         hint = "put the condition inside: CASE WHEN condition THEN x END"
         reader.fail(f"FILTER is not possible with {called}", word.span, "aggregate-filter", hint)
-    counted = arguments[0] if arguments else Star(None, word.span)
+    return condition
+
+
+def _filtered(
+    reader: Reader, arguments: tuple[Expression, ...], condition: Expression, word: Span
+) -> tuple[Expression, ...]:
+    """The arguments of an aggregate that leaves NULL out, under FILTER: `CASE WHEN condition THEN argument END`."""
+    counted = arguments[0] if arguments else Star(None, condition.span)
     value: Expression = counted
     if isinstance(counted, Star):
         value = Literal(1, counted.span)
         of = {each and each.canonical for each in labels_used(condition)}
         if of - {counted.label and counted.label.canonical}:
             hint = "write the label before the columns of the condition, too: count(A.*) FILTER (WHERE A.x > 1)"
-            reader.fail("FILTER is about other rows than the aggregate", word.span, "aggregate-filter", hint)
-    return (_operation(reader, "case", (condition, value, Literal(None, word.span))),)
+            reader.fail("FILTER is about other rows than the aggregate", word, "aggregate-filter", hint)
+    return (_operation(reader, "case", (condition, value, Literal(None, condition.span))),)
 
 
 def _as_unit(argument: Expression) -> Expression:
@@ -365,7 +511,7 @@ def _argument(reader: Reader, depth: int) -> Expression:
             names.append(reader.ahead(arrow).text.lower())
             arrow += 2 if reader.ahead(arrow + 1).text == "," else 1
         arrow += 1
-    if not names or reader.ahead(arrow).text != "->":
+    if not names or reader.ahead(arrow).text != "->" or reader.ahead(arrow + 1).kind is Kind.STRING:
         return parse_expression(reader, depth)
     start, outer = reader.token.start, reader.parameters
     reader.position += arrow + 1
@@ -413,7 +559,6 @@ def _extract(reader: Reader, depth: int) -> Expression:
 
 def _array(reader: Reader, depth: int) -> Expression:
     token = reader.advance()
-    reader.expect_symbol("[")
     items = () if reader.at_symbol("]") else _arguments(reader, depth)
     end = reader.expect_symbol("]").end
     return Call("array", items, None, False, (token.start, end), token.span)

@@ -27,6 +27,7 @@ class Reader:
     """Reads tokens one after the other."""
 
     subquery: Subquery | None = None
+    tables: frozenset[str] = frozenset()  # names of the table before the clause, in capitals
 
     def __init__(self, text: str, tokens: list[Token], position: int = 0, dialect: str = "spark") -> None:
         self.text = text

@@ -12,6 +12,19 @@ Scalar: TypeAlias = object  # a value of SQL: None, bool, int, float, Decimal, s
 
 
 @dataclass(frozen=True)
+class Months:
+    """A length of time in months, which has no fixed length in days."""
+
+    count: int
+
+    def __neg__(self) -> Months:
+        return Months(-self.count)
+
+    def __add__(self, other: Months) -> Months:
+        return Months(self.count + other.count)
+
+
+@dataclass(frozen=True)
 class Identifier:
     """A name as written. Unquoted ones are compared in capitals, quoted ones as they are (SQL:2016 part 2, 5.4)."""
 
@@ -70,8 +83,19 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True)
+class Direction:
+    """How a key sorts; `nulls_first` None means as the dialect has it."""
+
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@dataclass(frozen=True)
 class Call:
-    """A function by its name: an aggregate, a navigation or a function of values."""
+    """A function by its name: an aggregate, a navigation or a function of values.
+
+    The last arguments of an aggregate are the keys of its ORDER BY, and the condition of its FILTER.
+    """
 
     name: str  # in lower case
     arguments: tuple[Expression, ...]
@@ -79,6 +103,13 @@ class Call:
     distinct: bool = False
     span: Span = field(default=NOWHERE, compare=False)
     name_span: Span = field(default=NOWHERE, compare=False)
+    order: tuple[Direction, ...] = ()
+    filtered: bool = False
+
+    @property
+    def values(self) -> tuple[Expression, ...]:
+        """The arguments without those of ORDER BY and FILTER."""
+        return self.arguments[: len(self.arguments) - len(self.order) - self.filtered]
 
 
 @dataclass(frozen=True)
@@ -96,7 +127,7 @@ Expression: TypeAlias = Literal | Reference | Parameter | Star | Call | Operatio
 
 @dataclass(frozen=True)
 class KeyExpression:
-    """An expression of PARTITION BY or ORDER BY, where the system has such: computed as a column of that name."""
+    """An expression or a name with dots in PARTITION BY or ORDER BY: computed as a column of that name."""
 
     name: str
     text: str
@@ -184,3 +215,4 @@ class Clause:
     dialect: str = "spark"
     keys: tuple[KeyExpression, ...] = ()
     longest: bool = False  # the longest match at a row rather than the preferred one (BigQuery)
+    tables: frozenset[str] = frozenset()  # names of the table, which may stand before its columns

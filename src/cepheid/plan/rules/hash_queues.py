@@ -47,7 +47,7 @@ def hash_queues(plan: Plan) -> Plan:
     if len(bound.branches) != 1 or bound.has_kleene or bound.may_lack or len(bound.positives) > MOST_MISSABLE:
         return plan
     if bound.mixed or bound.strategy is not s.Strategy.SKIP_TILL_ANY or bound.window is None or bound.window.events:
-        return plan  # under skip_till_next_match events that are not tied are rivals, too
+        return plan  # under skip_till_next_match events that are not tied are competitors, too
     equalities = {part: name for part in equality_candidates(bound) if (name := equated_attribute(part, True))}
     untied: dict[str, tuple[frozenset[str], ...]] = {}
     for name in sorted(set(equalities.values()) - set(bound.equivalence)):

@@ -19,7 +19,7 @@ from cepheid.plan.explain import explain
 from cepheid.plan.operators import Spread
 from cepheid.plan.options import given_options
 from cepheid.plan.physical import Plan
-from cepheid.runners.composition import check_columns, in_order, options_of_matches, sources_of
+from cepheid.runners.composition import check_columns, in_order, options_of_matches
 from cepheid.runners.many import QUERY, SHARED, check_names
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, check_alone, spark_options
 from cepheid.runners.spark import batch, stream
@@ -50,7 +50,7 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
     reading: dict[str, Any] = {}
     if isinstance(query, Mapping):
         check_names(query)
-        reading = {name: query[name] for name in in_order(query) if sources_of(query[name])}
+        reading = {name: query[name] for name in in_order(query) if query[name].sources}
         plans = {name: spark_plan(one, schema, options) for name, one in query.items() if name not in reading}
     else:
         plans = spark_plan(query, schema, options)
@@ -86,7 +86,7 @@ def matches_of_readers(
     known, own = dict(parts), options_of_matches(options)
     for name, query in reading.items():
         events = []
-        for source in sources_of(query):
+        for source in query.sources:
             told = known[source].where(F.col(QUERY) == source)
             inside = [F.col(f"{quoted(source)}.{quoted(each)}") for each in told.schema[source].dataType.names]
             ends = [each for each in SHARED if each in told.columns]

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any, NoReturn, TypeAlias
 
 from cepheid.errors import QueryError, closest
-from cepheid.language.match_recognize.scalars import TEXT, type_parts
+from cepheid.language.library.scalars import TEXT, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
     Expression,
@@ -156,6 +156,8 @@ class ColumnWriter:
                 return F.call_function("div", *parts)
             case "get":
                 return parts[0].getItem(parts[1])
+            case "named_struct":
+                return F.named_struct(*parts)
             case "add months":
                 return parts[0] + F.make_ym_interval(F.lit(0), parts[1])
             case "case":

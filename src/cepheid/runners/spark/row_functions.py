@@ -16,13 +16,13 @@ from typing import Any
 from cepheid.errors import QueryError
 from cepheid.language.free_names import free_name
 from cepheid.language.functions import find_function
+from cepheid.language.library.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.check import labels_used, parts_of, walk
 from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
 from cepheid.language.match_recognize.parse import with_structs
 from cepheid.language.match_recognize.parse_expression import parse_expression
 from cepheid.language.match_recognize.reader import Reader
-from cepheid.language.match_recognize.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
@@ -209,8 +209,8 @@ class Computed:
         values: dict[str, list[Expression]] = {}
         changes: list[tuple[int, int, str]] = []
         for part in walk(expression):
-            if isinstance(part, Reference) and part.label is not None:
-                changes.append((part.label.span[0], part.column.span[0], ""))
+            if isinstance(part, Reference) and part.span[0] < part.column.span[0]:  # a label, or the table's name
+                changes.append((part.span[0], part.column.span[0], ""))
             elif isinstance(part, Literal) and self.is_given(part):
                 name = f"cepheid_value_{part.span[0]}"
                 known = values.setdefault(name, [])

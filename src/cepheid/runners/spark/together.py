@@ -1,48 +1,70 @@
-"""Several queries in more than one language over a Spark table: one result, with a column for each query."""
+"""Several queries over a Spark table, pass by pass: one result, with a column for each query."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cepheid.errors import CepheidError
-from cepheid.runners.composition import in_order, sources_of
+from cepheid.language.checked import CheckedQuery
 from cepheid.runners.many import QUERY, SHARED
-from cepheid.runners.options import BatchOptions, spark_options
-from cepheid.runners.spark.match import match_spark, matches_of_readers, united
+from cepheid.runners.options import BatchOptions, check_alone, spark_options
+from cepheid.runners.spark.match import matches_of_readers, united
 from cepheid.runners.spark.pushdown import quoted
+from cepheid.runners.spark.searches import Above
 from cepheid.runners.spark.session import DataFrame
-from cepheid.runners.together import OtherQuery
+from cepheid.runners.together import Pass
 
 
 def match_spark_together(
-    df: DataFrame,
-    queries: Mapping[str, Any],
-    others: Mapping[str, tuple[OtherQuery, Mapping[str, Any]]],
-    keywords: Mapping[str, Any],
+    df: DataFrame, passes: Sequence[Pass], names: Sequence[str], keywords: Mapping[str, Any]
 ) -> DataFrame:
-    """The matches of queries with names; `others` are those in other languages than query text, with their options."""
-    readers: dict[str, Any] = {}  # those that read a query in another language, or one that does
-    for name in in_order(queries):
-        if {*sources_of(queries[name])} & {*others, *readers}:
-            readers[name] = queries[name]
-    if readers and df.isStreaming:
-        told = f"query '{next(iter(readers))}' reads the matches of a query in another language, which a stream cannot"
-        raise CepheidError(told, hint="call cepheid.match once more, on the result of the first call")
-    text = {name: query for name, query in queries.items() if name not in others and name not in readers}
-    parts = {name: _named(name, query.timed().match(df, **own)) for name, (query, own) in others.items()}
-    if text:
-        found = match_spark(df, text, keywords)
-        parts |= dict.fromkeys(text, found)
-    if readers:
-        options, spreading = spark_options(keywords, df.isStreaming)
+    """The matches of queries with names."""
+    if len(passes) == 1:
+        found: DataFrame = passes[0].first.match_spark_each(passes[0].queries, df, keywords)
+        return found
+    check_alone(keywords.get("output", "rows"), dict.fromkeys(names))
+    parts: dict[str, DataFrame] = {}  # by query; those of one pass share a table
+    results: list[DataFrame] = []
+    readers = next((each for each in passes if each.reads), None)
+    above = above_each(passes, readers) if readers is not None and df.isStreaming else {}
+    for each in passes:
+        if not each.reads:
+            own = above.get(next(iter(each.queries)))
+            results.append(each.first.match_spark_each(each.queries, df, each.keywords, own))
+            parts |= dict.fromkeys(each.queries, results[-1])
+    if readers is not None and not df.isStreaming:
+        options, spreading = spark_options(readers.keywords, streaming=False)
         assert isinstance(spreading, BatchOptions)
-        parts |= matches_of_readers(parts, readers, options, spreading)
-    every = {id(part): part for part in parts.values()}
-    return united(every.values(), queries)
+        results += matches_of_readers(parts, checked(readers), options, spreading).values()
+    return united(results, names)
 
 
-def _named(name: str, found: DataFrame) -> DataFrame:
+def checked(readers: Pass) -> dict[str, CheckedQuery]:
+    """The queries of a pass that reads others."""
+    return {name: language.query for name, language in readers.queries.items()}
+
+
+def above_each(passes: Sequence[Pass], readers: Pass) -> dict[str, Above]:
+    """The queries that run in the shards of each pass, over its matches; by the name of the pass's first query.
+
+    The matches that one reads must lie in one state.
+    """
+    options, _ = spark_options(readers.keywords, streaming=True)
+    where = {name: next(iter(each.queries)) for each in passes if not each.reads for name in each.queries}
+    found: dict[str, dict[str, CheckedQuery]] = {}
+    for name, query in checked(readers).items():
+        roots = sorted({where[source] for source in query.sources})
+        if len(roots) > 1:
+            told = f"query '{name}' reads the matches of {' and '.join(query.sources)}, which a stream finds apart"
+            hint = "match a batch, or read the result of this call with a second one"
+            raise CepheidError(f"{told}: each language keeps a state of its own", hint=hint)
+        where[name] = roots[0]
+        found.setdefault(roots[0], {})[name] = query
+    return {root: Above(root, of_root, options) for root, of_root in found.items()}
+
+
+def named(name: str, found: DataFrame) -> DataFrame:
     """The result of one query as rows of the common one."""
     from pyspark.sql import functions as F
 

@@ -56,7 +56,7 @@ def query(spark: Session, statement: str, dialect: str = "spark", **options: Any
     `dialect` is the system it was written for: spark, trino, snowflake, oracle, flink and others that sqlglot knows.
     `options` are those of each clause: max_matches, timeout and max_bytes of a task, and unsafe_functions.
     """
-    from cepheid.runners.languages import match_table
+    from cepheid.runners.languages import match_events
     from cepheid.runners.rows import RowLanguage
 
     dialect = known_dialect(dialect)
@@ -71,7 +71,7 @@ def query(spark: Session, statement: str, dialect: str = "spark", **options: Any
             select = f"{_tables_before(text, found.keyword, dialect)}SELECT * FROM {text[found.source : found.keyword]}"
             source = spark.sql(translated(select, dialect))
             view = f"cepheid_rows_{uuid.uuid4().hex[:12]}"
-            match_table(RowLanguage(found.clause), source, options).createOrReplaceTempView(view)
+            match_events(RowLanguage(found.clause), source, options).createOrReplaceTempView(view)
             views.append(view)
             text = f"{text[: found.source]} {view} {text[found.end :]}"
     finally:
@@ -93,7 +93,7 @@ def first_clause(text: str, dialect: str, subquery: Subquery | None = None) -> F
             _refuse_recursion(text, words, number)
             source = _source(text, words, number)
             reader = Reader(text, words, number + 1, dialect)
-            reader.subquery = subquery
+            reader.subquery, reader.tables = subquery, _table_names(words, number)
             clause = clause_at(reader)
             return Found(clause, source, token.start, reader.ahead(-1).end)
     return None
@@ -154,6 +154,14 @@ def _source(text: str, words: list[Token], keyword: int) -> int:
     if first == at and at >= 1 and _may_precede_alias(words[at - 1]):
         return _primary(words, at - 2 if words[at - 1].upper == "AS" else at - 1)
     return words[first].start
+
+
+def _table_names(words: list[Token], keyword: int) -> frozenset[str]:
+    """The name of the table before a clause, or its alias: `FROM t`, `FROM (...) AS t`, `FROM (VALUES ...) t(a, b)`."""
+    last = words[keyword - 1]
+    if last.text == ")":
+        last = words[max(_opening(words, keyword - 1) - 1, 0)]
+    return frozenset({last.value.upper()}) if _is_name(last) else frozenset()
 
 
 def _is_name(token: Token) -> bool:

@@ -10,19 +10,27 @@ import pyarrow.compute as pc
 
 from cepheid.budget import within_budget
 from cepheid.engine.data.flink_runs import Reported
-from cepheid.engine.data.table import times_of
+from cepheid.engine.data.table import in_plain_types, ordered, times_of
 from cepheid.engine.engines import FLINK_ENGINES
+from cepheid.engine.incremental.flink_core import refusal
+from cepheid.engine.incremental.flink_dicts import DictKinds, reads_dicts
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.stop import briefly
+from cepheid.engine.search.flink.conditions import places
 from cepheid.engine.search.flink.finalized import Retained, compacted, nothing_retained, step
 from cepheid.engine.search.flink.machine import LATEST
 from cepheid.engine.search.flink.run import Search, result_schema
 from cepheid.errors import EngineError
+from cepheid.language.schema import Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
 from cepheid.plan.options import Limits
+from cepheid.runners.stream.flink_pushed import FlinkTakesDicts, PushedFlink
+from cepheid.runners.stream.pushed import Place
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
+PUSHING = "incremental.flink_push"  # what is compiled where runs stay in memory
+MANY = 500  # events of a stream after which a condition that looks back is worth compiling
 BRIEF = 20_000  # runs times events that take less time than to start a thread
 
 
@@ -31,7 +39,8 @@ class FlinkStream(SearchStream):
 
     whose = "a Flink pattern"
     numbers = ("nearest",)
-    state: Retained
+    state: Retained | Place
+    pushed: PushedFlink | None = None  # once there are enough events
 
     def __init__(
         self,
@@ -47,9 +56,13 @@ class FlinkStream(SearchStream):
         self.partition_by, self.partial, self.limits = tuple(partition_by), partial, limits
         self.search = Search(automaton)
         self.state = nothing_retained(schema)
+        self.kinds: DictKinds | None = None  # of single events
+        self.may_push: bool | None = None  # None: nobody knows yet
+        self.seen = 0
 
     def __len__(self) -> int:
-        return int(self.state.events.num_rows + self.waiting.num_rows)
+        held = self.state
+        return int((len(held) if isinstance(held, Place) else held.events.num_rows) + self.waiting.num_rows)
 
     @property
     def time(self) -> str:
@@ -59,7 +72,29 @@ class FlinkStream(SearchStream):
     @property
     def retained(self) -> pa.Table:
         """The events of runs that go on."""
-        return self.state.events
+        return self._retained().events
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the events that are kept."""
+        state = self.state
+        return int((state if isinstance(state, Place) else state.events).nbytes + self.waiting.nbytes)
+
+    def _retained(self) -> Retained:
+        """The state as it is saved."""
+        if isinstance(self.state, Place):
+            assert self.pushed is not None
+            return self.pushed.retained(self.state)
+        return self.state
+
+    @property
+    def _nearest(self) -> int:
+        """No run is given up before."""
+        state = self.state
+        if not isinstance(state, Place):
+            return state.nearest
+        assert self.pushed is not None
+        return self.pushed.nearest(state)
 
     def times(self, events: pa.Table) -> Int64s:
         """The times of events."""
@@ -67,27 +102,68 @@ class FlinkStream(SearchStream):
 
     def decided(self, released: pa.Table, end: int | None) -> pa.Table:
         """The matches that are known when the watermark has passed some events."""
-        if end is not None and not released.num_rows and self.state.nearest > end:
+        if end is not None and not released.num_rows and self._nearest > end:
             return self.result.empty_table()
-
-        def known() -> tuple[pa.Table | None, Retained]:
-            with briefly(released.num_rows * (1 + len(self.state.runs.partition)) < BRIEF):
-                return step(self.search, self.state, released, end, self.partition_by, self.partial, self.limits)
-
+        self.seen += released.num_rows
+        pushes = self._may_push()
+        known, module = (self._pushed, PUSHING) if pushes else (self._walked, FLINK_ENGINES["automaton"].module)
         with within_budget(self.limits.timeout, self.limits.max_bytes):
-            result, self.state = answer(FLINK_ENGINES["automaton"].module, released.num_rows, known)
+            result, self.state = answer(module, released.num_rows, lambda: known(released, end))
         return self.result.empty_table() if result is None else result
+
+    def _walked(self, released: pa.Table, end: int | None) -> tuple[pa.Table | None, Retained | Place]:
+        """Takes the runs up anew."""
+        state = self._retained()
+        with briefly(released.num_rows * (1 + len(state.runs.partition)) < BRIEF):
+            return step(self.search, state, released, end, self.partition_by, self.partial, self.limits)
+
+    def _pushed(self, released: pa.Table, end: int | None) -> tuple[pa.Table | None, Retained | Place]:
+        """Goes on with the runs that are in memory."""
+        if self.pushed is None:
+            self.pushed = PushedFlink(self.search, self.schema, self.partition_by, self.partial, self.limits)
+        pushed, state = self.pushed, self.state
+        pushed.go_to(state if isinstance(state, Place) else pushed.place_of(state.events, state.runs, None))
+        released, times = in_order(released, self.automaton.schema)
+        pushed.push(released, times)
+        pushed.let_pass(LATEST if end is None else end)
+        found = pushed.found()
+        pushed.tidy()
+        return found, pushed.stands()
+
+    def _may_push(self) -> bool:
+        """Do runs stay in memory? Conditions that look back are compiled for that, which is worth it later on."""
+        if self.may_push is None and (self.seen >= MANY or not places(self.automaton)):
+            plain = in_plain_types(self.schema.empty_table()).schema.equals(self.schema)
+            self.may_push = plain and refusal(self.search, self.schema, self.partition_by) is None
+        return self.may_push is True
+
+    def takes_dicts(self) -> FlinkTakesDicts | None:
+        """What takes in single events from here on."""
+        pushed, limited = self.pushed, self.limits.timeout or self.limits.max_bytes
+        if limited or pushed is None or not isinstance(self.state, Place) or self.automaton.schema.tiebreak:
+            return None
+        core = pushed.core
+        if core is None or core.interpreted:
+            return None
+        if self.kinds is None:
+            self.kinds = DictKinds(self.search, self.schema)
+        if not reads_dicts(core, self.kinds, self.schema):
+            return None
+        pushed.go_to(self.state)
+        return FlinkTakesDicts(pushed, self.kinds)
 
     def earliest_decision(self) -> int | None:
         """The watermark at which something is known even if no event comes."""
         times = self.times(self.waiting)
-        found = min([self.state.nearest, *([int(times.min()) + 1] if len(times) else [])])
+        found = min([self._nearest, *([int(times.min()) + 1] if len(times) else [])])
         return None if found == LATEST else found
 
     def parts(self) -> tuple[pa.Table, dict[str, int | None]]:
         """The runs that are open, and the next deadline."""
-        self.state = compacted(self.state)
-        runs = self.state.runs
+        if not isinstance(self.state, Place):
+            self.state = compacted(self.state)
+        state = self._retained()
+        runs = state.runs
         offsets = pa.array(runs.first, pa.int64())
         columns = {
             "partition": pa.array(runs.partition),
@@ -96,7 +172,7 @@ class FlinkStream(SearchStream):
             "event": pa.LargeListArray.from_arrays(offsets, pa.array(runs.row)),
             "step": pa.LargeListArray.from_arrays(offsets, pa.array(runs.step)),
         }
-        return pa.table(columns), {"nearest": int(self.state.nearest)}
+        return pa.table(columns), {"nearest": int(state.nearest)}
 
     def resumed(self, retained: pa.Table, part: pa.Table, numbers: Mapping[str, int | None]) -> Retained:
         """The events, the runs that are open, and the next deadline."""
@@ -112,6 +188,15 @@ class FlinkStream(SearchStream):
         if nearest is None:
             raise ValueError("no deadline")
         return Retained(retained, Reported(*(np.array(each, np.int64) for each in columns)), nearest)
+
+
+def in_order(events: pa.Table, schema: Schema) -> tuple[pa.Table, Int64s]:
+    """Events in order of time, those of one instant as they came, and their times."""
+    times = times_of(events, schema.time)
+    if not schema.tiebreak and bool((times[1:] >= times[:-1]).all()):
+        return events, times
+    sorted_events = ordered(events, schema)
+    return sorted_events.table, np.asarray(sorted_events.time, np.int64)
 
 
 def check_compiled(automaton: FlinkAutomaton) -> None:

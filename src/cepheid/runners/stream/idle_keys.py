@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.values.columnwise import microseconds
+from cepheid.engine.values.plain import microseconds
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 

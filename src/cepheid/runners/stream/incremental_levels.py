@@ -18,7 +18,6 @@ from cepheid.runners.composition import (
     lateness,
     matches_as_events,
     options_of_matches,
-    sources_of,
     united,
 )
 from cepheid.runners.options import Options
@@ -73,11 +72,9 @@ class ResidentLevels(Resident):
             come = None
             if came:
                 come = united([above.schema.empty_table(), *came]).select(above.schema.names).cast(above.schema)
-            told = [known[number] for number in names]
-            seen = None if any(each is None for each in told) else min(each for each in told if each is not None)
-            if seen is not None and seen != NEVER:
-                seen -= level.step.delay
-            found = above.take(come, seen)
+            told = [(known[number], late) for number, late in zip(names, level.lateness, strict=True)]
+            passed = [each if each == NEVER else each - late for each, late in told if each is not None]
+            found = above.take(come, min(passed) if len(passed) == len(told) else None)
             known[level.step.numbers[0]] = above.until
             results += found.results
             retained += found.retained
@@ -133,21 +130,22 @@ def local_levels(queries: Mapping[str, Any], shipments: Sequence[WorkerPlan], op
     known = {worker_plan.name or "": worker_plan for worker_plan in shipments}
     numbers = {name: number for number, name in enumerate(known)}
     own, levels = options_of_matches(options), []
+    behind = dict.fromkeys(known, 0)  # how far the clock of a query is behind that of the events
     for name, query in queries.items():
-        sources = sources_of(query)
+        sources = query.sources
         schema = events_schema({source: known[source].schema for source in sources}, options)
         plan, _ = make_plan(query.bind(Schema.from_arrow(schema, **own.roles())), None, own)
         why = plan.exchange.retention.for_ever
         if why is not None:
             raise CepheidError(f"query '{name}' cannot run live: {why}", hint="add WITHIN, or match a table")
-        behind = [lateness(known[source].plan) for source in sources]
-        if any(each is None for each in behind):
+        late = [each for each in (lateness(known[source].plan) for source in sources) if each is not None]
+        if len(late) < len(sources):
             raise CepheidError(f"the delay of the matches that '{name}' reads depends on the number of events")
         worker_plan = ship_here(plan, schema, name)
         narrow = pa.schema([column for column in schema if column.name in worker_plan.plan.bound.schema.names])
         number = numbers[name] = len(numbers)
-        late = max(each or 0 for each in behind)
-        step = Step((worker_plan,), (number,), late, plans=(worker_plan.plan,), schema=narrow)
-        levels.append(Level(name, tuple((source, numbers[source]) for source in sources), step, options))
+        behind[name] = max(behind[source] + each for source, each in zip(sources, late, strict=True))
+        step = Step((worker_plan,), (number,), behind[name], plans=(worker_plan.plan,), schema=narrow)
+        levels.append(Level(name, tuple((source, numbers[source]) for source in sources), step, options, tuple(late)))
         known[name] = worker_plan
     return levels

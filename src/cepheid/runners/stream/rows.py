@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from cepheid.budget import within_budget
 from cepheid.engine.engines import ROW_ENGINES
+from cepheid.engine.incremental.row_core import NeedsMemoryError, refusal
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.row_pattern.arrange import window_times
+from cepheid.engine.search.row_pattern.computed_keys import with_keys
 from cepheid.engine.search.row_pattern.finalized import Resume, Retained, check_stream, nothing_retained, step
 from cepheid.engine.search.row_pattern.run import result_schema
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.plan.options import Limits
+from cepheid.runners.stream.pushed import Place
+from cepheid.runners.stream.rows_pushed import PushedRows
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
 KERNEL = ROW_ENGINES["preferred"].module  # what is compiled
+PUSHING = "incremental.row_push"  # the same where the search stays in memory
+MANY = 500  # rows of a stream after which conditions on the path are worth compiling
+Known: TypeAlias = Callable[[], tuple[pa.Table | None, Retained | Place]]
 
 
 class RowStream(SearchStream):
     """A row pattern over rows as they come. Its time is the first column of ORDER BY."""
 
     whose = "a row pattern"
-    state: Retained
+    state: Retained | Place
 
     def __init__(
         self,
@@ -38,9 +46,26 @@ class RowStream(SearchStream):
         self.clause, self.max_rows = clause, max_rows
         self.limits = limits or Limits()  # of each step
         self.state = nothing_retained(clause, schema)
+        self.pushed: PushedRows | None = None  # once there are enough rows
+        self.may_push: bool | None = None  # None: nobody knows yet
+        self.seen = 0
 
     def __len__(self) -> int:
-        return int(self.state.rows.num_rows + self.waiting.num_rows)
+        held = self.state
+        return int((len(held) if isinstance(held, Place) else held.rows.num_rows) + self.waiting.num_rows)
+
+    def _retained(self) -> Retained:
+        """The state as it is saved."""
+        if isinstance(self.state, Place):
+            assert self.pushed is not None
+            return self.pushed.retained(self.state)
+        return self.state
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the rows that are kept."""
+        state = self.state
+        return int((state if isinstance(state, Place) else state.rows).nbytes + self.waiting.nbytes)
 
     @property
     def time(self) -> str:
@@ -48,9 +73,16 @@ class RowStream(SearchStream):
         return self.clause.order_by[0].column
 
     @property
+    def computed_time(self) -> pa.Field | None:
+        """The first key of ORDER BY, if it is no column."""
+        if self.time in self.schema.names:
+            return None
+        return with_keys(self.schema.empty_table(), self.clause.keys, self.clause.text).schema.field(self.time)
+
+    @property
     def retained(self) -> pa.Table:
         """The rows from which a match may go on, and those that they look back at."""
-        return self.state.rows
+        return self._retained().rows
 
     def times(self, events: pa.Table) -> Int64s:
         """The times of rows."""
@@ -59,36 +91,62 @@ class RowStream(SearchStream):
     def decided(self, released: pa.Table, end: int | None) -> pa.Table:
         """The rows of the result that are decided when the watermark has passed some rows."""
 
-        def known() -> tuple[pa.Table, Retained]:
-            return step(
-                self.clause,
-                self.state,
-                released,
-                0 if end is None else end - 1,
-                last=end is None,
-                limit=self.max_rows,
-                most=self.limits.max_matches,
-            )
+        if self._may_push():
+            try:
+                return self._decided(PUSHING, released, lambda: self._pushed(released, end))
+            except NeedsMemoryError:
+                self.may_push, self.state = False, self._retained()
+        return self._decided(KERNEL, released, lambda: self._walked(released, end))
 
+    def _decided(self, module: str, released: pa.Table, known: Known) -> pa.Table:
+        self.seen += released.num_rows
         with within_budget(self.limits.timeout, self.limits.max_bytes):
-            result, self.state = answer(KERNEL, released.num_rows, known)
-        return result
+            result, self.state = answer(module, released.num_rows, known)
+        return self.result.empty_table() if result is None else result
+
+    def _walked(self, released: pa.Table, end: int | None) -> tuple[pa.Table | None, Retained | Place]:
+        """Searches all rows that are kept, from where the search of each partition stands."""
+        horizon, most = 0 if end is None else end - 1, self.limits.max_matches
+        return step(self.clause, self._retained(), released, horizon, last=end is None, limit=self.max_rows, most=most)
+
+    def _pushed(self, released: pa.Table, end: int | None) -> tuple[pa.Table | None, Retained | Place]:
+        """Goes on with the search that is in memory."""
+        if self.pushed is None:
+            self.pushed = PushedRows(self.clause, self.schema, self.max_rows, self.limits.max_matches)
+        pushed, state = self.pushed, self.state
+        pushed.go_to(state if isinstance(state, Place) else pushed.place_of(state.rows, state.resume, None))
+        result = pushed.push(released.select(pushed.narrow.names), None if end is None else end - 1)
+        pushed.tidy()
+        return result, pushed.stands()
+
+    def _may_push(self) -> bool:
+        """Does the search stay in memory? Conditions on the path are compiled for that, which is worth it later on."""
+        if self.may_push is None and self.seen >= MANY:
+            self.may_push = refusal(self.clause, self.schema) is None
+        return self.may_push is True
 
     def earliest_decision(self) -> int | None:
         """The time at which something is decided even if no row comes: a row is released, or a window passes."""
         found = [int(times.min()) + 1] if len(times := self.times(self.waiting)) else []
-        if self.clause.within is not None and self.state.rows.num_rows:
-            found.append(int(self.times(self.state.rows).min()) + self.clause.within + 1)
+        state = self.state
+        if isinstance(state, Place):
+            assert self.pushed is not None
+            due = self.pushed.earliest(state)
+            found += [due + 1] if due is not None else []
+        elif self.clause.within is not None and state.rows.num_rows:
+            found.append(int(self.times(state.rows).min()) + self.clause.within + 1)
         return min(found, default=None)
 
     def parts(self) -> tuple[pa.Table, dict[str, int | None]]:
         """Where the search of each partition goes on."""
         names = [f"key {number}" for number in range(len(self.clause.partition_by))]
-        kinds = [self.state.rows.schema.field(name).type for name in self.clause.partition_by]
-        keys, places = list(self.state.resume), list(self.state.resume.values())
-        columns = [pa.array([key[at] for key in keys], kind) for at, kind in enumerate(kinds)]
-        columns += [pa.array([getattr(place, name) for place in places], kind) for name, kind in _PLACE.items()]
-        return pa.Table.from_arrays(columns, names=[*names, *_PLACE]), {}
+        state = self._retained()
+        columns = with_keys(state.rows.schema.empty_table(), self.clause.keys, self.clause.text).schema
+        kinds = [columns.field(name).type for name in self.clause.partition_by]
+        keys, places = list(state.resume), list(state.resume.values())
+        values = [pa.array([key[at] for key in keys], kind) for at, kind in enumerate(kinds)]
+        values += [pa.array([getattr(place, name) for place in places], kind) for name, kind in _PLACE.items()]
+        return pa.Table.from_arrays(values, names=[*names, *_PLACE]), {}
 
     def resumed(self, retained: pa.Table, part: pa.Table, numbers: Mapping[str, int | None]) -> Retained:
         """The rows, and where the search of each partition goes on."""

@@ -1,4 +1,4 @@
-"""How probable it is that nobody disturbs a match, where the condition has alternatives (OR) that rivals belong to."""
+"""How probable it is that nobody disturbs a match whose condition has alternatives (OR) that competitors belong to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import borrowing, called_by_address
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.competing import RIVALS, Rivals
+from cepheid.engine.scoring.confidence.competing import COMPETING_EVENTS, CompetingEvents
 from cepheid.engine.scoring.confidence.shared_competing import WEIGHING, Weighing
 from cepheid.engine.scoring.confidence.undisturbed import EFFORT, EXCLUSIVE, Effort, Exclusive, exclusive
 
@@ -29,21 +29,23 @@ def bits_of(number: int) -> int:
 
 @borrowing(types.boolean(INT64S, types.int64))
 def disturb_all(branches: Int64s, standing: int) -> bool:
-    """Does every rival disturb the match in the standing disjuncts?"""
+    """Does every competitor disturb the match in the standing disjuncts?"""
     for bits in branches:
         if bits & standing == 0:
             return False
     return True
 
 
-@called_by_address(EXCLUSIVE(TIMED, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, WEIGHING, EFFORT))
+@called_by_address(
+    EXCLUSIVE(TIMED, INT64S, INT64S, INT64S, types.int64, COMPETING_EVENTS, types.int64, WEIGHING, EFFORT)
+)
 def alternatives(
     timed: Timed,
     chosen: Int64s,
     low: Int64s,
     high: Int64s,
     window: int,
-    found: Rivals,
+    found: CompetingEvents,
     standing: int,
     weighing: Weighing,
     effort: Effort,

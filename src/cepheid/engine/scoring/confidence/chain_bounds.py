@@ -1,10 +1,10 @@
 """Between which bounds a confidence lies, for less than it costs to add it up.
 
-A rival that could disturb several gaps ties them together. Taken as one rival for each of its gaps, all independent, it
-gives an upper bound, since (1 - p)(1 - q) >= 1 - p - q, for what the simple case costs: sums over pairs of instants.
-What that is too much by is at most the quotient of both sides where p and q are largest: a lower bound.
-Without holes in the intervals a rival can avoid all its gaps at some instants of the match iff it can avoid each of
-them (an interval that lies in two gaps holds the instant between them), so that the range is exact even so.
+A competitor that could disturb several gaps ties them together. Taken as one competitor for each of its gaps, all
+independent, it gives an upper bound, since (1 - p)(1 - q) >= 1 - p - q, for what the simple case costs: sums over pairs
+of instants. What that is too much by is at most the quotient of both sides where p and q are largest: a lower bound.
+Without holes in the intervals a competitor can avoid all its gaps at some instants of the match iff it can avoid each
+of them (an interval that lies in two gaps holds the instant between them), so that the range is exact even so.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def without_holes(timed: Timed, chosen: Int64s, keys: Int64s) -> bool:
 
 @borrowing(types.float64(TIMED, INT64S, INT64S, INT64S))
 def at_most(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> float:
-    """An upper bound at once: P(no rival disturbs the match), each at the instants that suit it best."""
+    """An upper bound at once: P(no competitor disturbs the match), each at the instants that suit it best."""
     gaps, final = len(low) + 1, len(low) - 1
     total, index = 1.0, 0
     while index < len(keys):

@@ -2,7 +2,7 @@
 
 Gaps are numbered: gap g lies between the events g - 1 and g of the match, gap 0 before the first one (back to a window
 before the last), gap n after the last one (up to a window after the first). Negated components look at the gap between
-the nearest events that were seen. Under skip_till_next_match whatever could have been selected instead is a rival,
+the nearest events that were seen. Under skip_till_next_match whatever could have been selected instead is a competitor,
 under contiguity every other event (of the partition).
 """
 
@@ -37,14 +37,14 @@ Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
 
 
-class Rivals(NamedTuple):
+class CompetingEvents(NamedTuple):
     """Events that could disturb a match: event * (gaps) + gap, and the disjuncts in which they would, as bits."""
 
     keys: Int64s
     branches: Int64s
 
 
-RIVALS = types.NamedUniTuple(INT64S, 2, Rivals)
+COMPETING_EVENTS = types.NamedUniTuple(INT64S, 2, CompetingEvents)
 
 
 @kernel(types.UniTuple(INT64S, 2)(INT64S, INT64S))
@@ -63,7 +63,7 @@ def merged(keys: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
 
 
 @borrowing(types.boolean(PROGRAM))
-def has_rivals(program: Program) -> bool:
+def has_competing_events(program: Program) -> bool:
     """Can anybody be in the way of a match of this query?"""
     return bool(program.strategy != SKIP_ANY or program.negatives > 0)
 
@@ -146,7 +146,7 @@ def could_join(
 
 
 @called_by_address(
-    RIVALS(
+    COMPETING_EVENTS(
         TIMED,
         MATCH_SCORE,
         STACKS,
@@ -161,7 +161,7 @@ def could_join(
         types.int64,
     )
 )
-def rivals(
+def competing_events(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
@@ -174,7 +174,7 @@ def rivals(
     low: Int64s,
     high: Int64s,
     missing: int,
-) -> Rivals:
+) -> CompetingEvents:
     """Everyone who could disturb the match along a chain of nodes, whose events have the valid bounds low .. high."""
     length = len(chain)
     gaps, last = length + 1, chain[length - 1]
@@ -227,4 +227,4 @@ def rivals(
             keys[found], branches[found] = event * gaps + gap, bits
             found += 1
     keys, branches = merged(keys[:found], branches[:found])
-    return Rivals(keys, branches)
+    return CompetingEvents(keys, branches)

@@ -1,4 +1,4 @@
-"""One match and its rivals, laid out for computing its confidence."""
+"""One match and its competitors, laid out for computing its confidence."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
 
-class RivalTables(NamedTuple):
-    """One match and its rivals, with all the probabilities that are needed.
+class CompetingTables(NamedTuple):
+    """One match and its competitors, with all the probabilities that are needed.
 
     The valid instants of the match's events lie one after the other: instant t of event j at place offset[j] + t.
-    Rivals of one gap come first, gap by gap: gap g has those from singles[g] to singles[g + 1] - 1. Then come the
+    Competitors of one gap come first, gap by gap: gap g has those from singles[g] to singles[g + 1] - 1. Then come the
     ambiguous ones, those of several gaps.
     """
 
@@ -33,17 +33,17 @@ class RivalTables(NamedTuple):
     offset: Int64s
     weight: Float64s  # P(event j happens at t)
     singles: Int64s
-    disturbs: npt.NDArray[np.int64]  # for each ambiguous rival a row: which gaps it could disturb
-    point: Rows  # for each rival: P(T = t)
+    disturbs: npt.NDArray[np.int64]  # for each ambiguous competitor a row: which gaps it could disturb
+    point: Rows  # for each competitor: P(T = t)
     before: Rows  # P(T <= t)
     after: Rows  # P(T >= t)
     early: Rows  # P(T <= t - window), for the instants of the last event
     late: Rows  # P(T >= t + window), for those of the first
-    first: Int64s  # for each rival its first and its last instant
+    first: Int64s  # for each competitor its first and its last instant
     last: Int64s
 
 
-RIVAL_TABLES = types.NamedTuple(
+COMPETING_TABLES = types.NamedTuple(
     (
         INT64S,
         INT64S,
@@ -61,7 +61,7 @@ RIVAL_TABLES = types.NamedTuple(
         INT64S,
         INT64S,
     ),
-    RivalTables,
+    CompetingTables,
 )
 
 
@@ -115,7 +115,7 @@ def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int
 
 @kernel(types.Tuple((INT64S, INT64S, INT64_ROWS))(INT64S, types.int64))
 def by_gap(keys: Int64s, gaps: int) -> tuple[Int64s, Int64s, npt.NDArray[np.int64]]:
-    """Rivals in the order that `RivalTables` wants, its `singles` and its `disturbs`."""
+    """Competitors in the order that `CompetingTables` wants, its `singles` and its `disturbs`."""
     singles = np.zeros(gaps + 1, np.int64)
     number, multiple = 0, 0
     for index in range(len(keys)):
@@ -129,55 +129,55 @@ def by_gap(keys: Int64s, gaps: int) -> tuple[Int64s, Int64s, npt.NDArray[np.int6
     for gap in range(gaps):
         singles[gap + 1] += singles[gap]
     free = singles.copy()
-    rivals, disturbs = np.empty(number, np.int64), np.zeros((multiple, gaps), np.int64)
+    competitors, disturbs = np.empty(number, np.int64), np.zeros((multiple, gaps), np.int64)
     multiple = -1
     for index in range(len(keys)):
         event, gap = keys[index] // gaps, keys[index] % gaps
         again = index > 0 and event == keys[index - 1] // gaps
         if not again and (index + 1 == len(keys) or event != keys[index + 1] // gaps):
-            rivals[free[gap]] = event
+            competitors[free[gap]] = event
             free[gap] += 1
             continue
         if not again:
             multiple += 1
-            rivals[singles[gaps] + multiple] = event
+            competitors[singles[gaps] + multiple] = event
         disturbs[multiple, gap] = 1
-    return rivals, singles, disturbs
+    return competitors, singles, disturbs
 
 
-@kernel(RIVAL_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S))
-def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> RivalTables:
-    """The match and its rivals; `keys` holds rival * (number of gaps) + gap, sorted, each once."""
-    rivals, singles, disturbs = by_gap(keys, len(chosen) + 1)
-    return tables(timed, chosen, low, high, window, rivals, singles, disturbs)
+@kernel(COMPETING_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S))
+def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> CompetingTables:
+    """The match and its competitors; `keys` holds competitor * (number of gaps) + gap, sorted, each once."""
+    competitors, singles, disturbs = by_gap(keys, len(chosen) + 1)
+    return tables(timed, chosen, low, high, window, competitors, singles, disturbs)
 
 
-@kernel(RIVAL_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S))
-def independent(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> RivalTables:
-    """The same as if a rival of several gaps were as many rivals that know nothing of each other."""
+@kernel(COMPETING_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S))
+def independent(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> CompetingTables:
+    """The same as if a competitor of several gaps were as many competitors that know nothing of each other."""
     gaps = len(chosen) + 1
-    singles, rivals, count = np.zeros(gaps + 1, np.int64), np.empty(len(keys), np.int64), 0
+    singles, competitors, count = np.zeros(gaps + 1, np.int64), np.empty(len(keys), np.int64), 0
     for gap in range(gaps):
         for key in keys:
             if key % gaps == gap:
-                rivals[count] = key // gaps
+                competitors[count] = key // gaps
                 count += 1
         singles[gap + 1] = count
-    return tables(timed, chosen, low, high, window, rivals, singles, np.zeros((0, gaps), np.int64))
+    return tables(timed, chosen, low, high, window, competitors, singles, np.zeros((0, gaps), np.int64))
 
 
-@called_by_address(RIVAL_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, INT64_ROWS))
+@called_by_address(COMPETING_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, INT64_ROWS))
 def tables(
     timed: Timed,
     chosen: Int64s,
     low: Int64s,
     high: Int64s,
     window: int,
-    rivals: Int64s,
+    competitors: Int64s,
     singles: Int64s,
     disturbs: npt.NDArray[np.int64],
-) -> RivalTables:
-    """All the probabilities for a match and its rivals, which are in the order that `RivalTables` wants."""
+) -> CompetingTables:
+    """All the probabilities for a match and its competitors, which are in the order that `CompetingTables` wants."""
     length = len(chosen)
     final = length - 1
     edged = singles[1] > 0 or singles[length] < singles[length + 1]
@@ -188,7 +188,7 @@ def tables(
     for step in range(length):
         offset[step] = size - low[step]
         size += high[step] - low[step] + 1
-    weight, number = np.empty(size), len(rivals)
+    weight, number = np.empty(size), len(competitors)
     for step in range(length):
         start = offset[step] + low[step]
         spread_point(timed, chosen[step], low[step : step + 1], high[step : step + 1], weight[start:])
@@ -196,21 +196,21 @@ def tables(
     early = np.empty((number if edged else 0, high[final] - low[final] + 1))
     late = np.empty((number if edged else 0, high[0] - low[0] + 1))
     first, last = np.empty(number, np.int64), np.empty(number, np.int64)
-    for rival in range(number):
-        event = rivals[rival]
-        first[rival], last[rival] = timed.lower[event], timed.upper[event]
+    for competitor in range(number):
+        event = competitors[competitor]
+        first[competitor], last[competitor] = timed.lower[event], timed.upper[event]
         if timed.exists[event] < 1.0:
-            last[rival] = NEVER  # it may not happen at all, which is as good as happening later than anything
-        spread_before(timed, event, low, high, 0, before[rival])
-        spread_after(timed, event, low, high, 0, after[rival])
-        if rival >= singles[length + 1]:
-            spread_point(timed, event, low, high, point[rival])
-            point[rival] *= timed.exists[event]
+            last[competitor] = NEVER  # it may not happen at all, which is as good as happening later than anything
+        spread_before(timed, event, low, high, 0, before[competitor])
+        spread_after(timed, event, low, high, 0, after[competitor])
+        if competitor >= singles[length + 1]:
+            spread_point(timed, event, low, high, point[competitor])
+            point[competitor] *= timed.exists[event]
         if edged:
-            spread_before(timed, event, low[final:], high[final:], -window, early[rival])
-            spread_after(timed, event, low[:1], high[:1], window, late[rival])
+            spread_before(timed, event, low[final:], high[final:], -window, early[competitor])
+            spread_after(timed, event, low[:1], high[:1], window, late[competitor])
     coupled = edged or (length > 1 and high[final] - low[0] >= window)
-    return RivalTables(
+    return CompetingTables(
         low, high, window, coupled, offset, weight, singles, disturbs, point, before, after, early, late, first, last
     )
 
@@ -228,24 +228,31 @@ def tables(
     )
 )
 def undisturbed(
-    before: Rows, after: Rows, rival_from: int, rival_to: int, start: int, stop: int, size: int, shares: Float64s
+    before: Rows,
+    after: Rows,
+    competitor_from: int,
+    competitor_to: int,
+    start: int,
+    stop: int,
+    size: int,
+    shares: Float64s,
 ) -> None:
-    """For each of `size` places from `stop` on: P(none of some rivals lies strictly between place `start` and it)."""
+    """For each of `size` places from `stop` on: P(no competitor lies strictly between place `start` and it)."""
     for index in range(size):
         shares[index] = 1.0
-    for rival in range(rival_from, rival_to):
-        happened, later = before[rival, start], after[rival, stop : stop + size]
+    for competitor in range(competitor_from, competitor_to):
+        happened, later = before[competitor, start], after[competitor, stop : stop + size]
         for index in range(size):  # over a slice: then several steps are done at a time
             shares[index] *= happened + later[index]
 
 
-@borrowing(types.float64(RIVAL_TABLES, types.int64, types.int64))
-def edges(job: RivalTables, first: int, last: int) -> float:
+@borrowing(types.float64(COMPETING_TABLES, types.int64, types.int64))
+def edges(job: CompetingTables, first: int, last: int) -> float:
     """The same for the gaps before the first and after the last event of the match, and their instants."""
     final = len(job.low) - 1
     total = 1.0
-    for rival in range(job.singles[0], job.singles[1]):
-        total *= job.early[rival, last - job.low[final]] + job.after[rival, job.offset[0] + first]
-    for rival in range(job.singles[final + 1], job.singles[final + 2]):
-        total *= job.before[rival, job.offset[final] + last] + job.late[rival, first - job.low[0]]
+    for competitor in range(job.singles[0], job.singles[1]):
+        total *= job.early[competitor, last - job.low[final]] + job.after[competitor, job.offset[0] + first]
+    for competitor in range(job.singles[final + 1], job.singles[final + 2]):
+        total *= job.before[competitor, job.offset[final] + last] + job.late[competitor, first - job.low[0]]
     return total

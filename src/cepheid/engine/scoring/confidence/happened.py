@@ -1,10 +1,10 @@
-"""The confidence of a match from event to event, with a bit for each rival: has it happened without harm by now?
+"""The confidence of a match from event to event, with a bit for each competing event: has it happened without harm?
 
-A rival of all gaps is harmless if it comes by the first event, at an event in between, or from the last event on. A
-rival of one gap is harmless if it comes by the event before the gap or from the event behind it. Each of these terms
-depends on the instant of one event. So the sum over all instants goes from event to event by running sums: linear in
-the width of the intervals, and 2 to the number of rivals that are undecided at a time. A rival has a bit from the first
-event by which it can have happened to the last one that can find it so. Only what is possible is added up.
+A competing event of all gaps is harmless if it comes by the first event, at an event in between, or from the last event
+on. One of a single gap is harmless if it comes by the event before the gap or from the event behind it. Each of these
+terms depends on the instant of one event. So the sum over all instants goes from event to event by running sums: linear
+in the width of the intervals, and 2 to the number of competing events that are undecided at a time. Each has a bit from
+the first event by which it can have happened to the last one that can find it so. Only what is possible is added up.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
 MOST_BITS = 10
-EVERY = 0  # the gap of a rival that disturbs all gaps between the events of the match
+EVERY = 0  # the gap of a competitor that disturbs all gaps between the events of the match
 
 
 class Undecided(NamedTuple):
-    """The rivals of a match: from which of its events to which each of them has a bit."""
+    """The competing events of a match: from which of its events to which each of them has a bit."""
 
     event: Int64s
     gap: Int64s  # the gap that it disturbs, or EVERY
     enters: Int64s  # the step that gives it a bit...
     leaves: Int64s  # ... and the one that takes it away; the same step: it has none
-    bits: int  # at most so many at a time; -1: some rival disturbs some gaps and not others
+    bits: int  # at most so many at a time; -1: some competitor disturbs some gaps and not others
 
 
 UNDECIDED = types.NamedTuple((*(INT64S,) * 4, types.int64), Undecided)
@@ -45,7 +45,7 @@ UNDECIDED = types.NamedTuple((*(INT64S,) * 4, types.int64), Undecided)
 
 @kernel(UNDECIDED(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64S))
 def undecided(lower: Int64s, upper: Int64s, exists: Float64s, low: Int64s, high: Int64s, keys: Int64s) -> Undecided:
-    """The rivals, by their keys: rival * (number of gaps) + gap, sorted, each once."""
+    """The competing events, by their keys: competitor * (number of gaps) + gap, sorted, each once."""
     final, gaps, count, fits = len(low) - 1, len(low) + 1, 0, len(low) > 1
     event, gap = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     enters, leaves = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
@@ -67,15 +67,15 @@ def undecided(lower: Int64s, upper: Int64s, exists: Float64s, low: Int64s, high:
     bits = -1
     for step in range(final if fits else 0):
         alive = 0
-        for rival in range(count):
-            alive += 1 if enters[rival] <= step < leaves[rival] else 0
+        for competitor in range(count):
+            alive += 1 if enters[competitor] <= step < leaves[competitor] else 0
         bits = max(bits, alive)
     return Undecided(event, gap, enters, leaves, bits)
 
 
 @borrowing(types.UniTuple(types.int64, 2)(INT64S, INT64S, types.int64, types.int64, types.int64), inline=True)
 def span(low: Int64s, high: Int64s, gap: int, first: int, last: int) -> tuple[int, int]:
-    """From which step to which one it is not decided whether a rival has happened that comes in first .. last."""
+    """From which step to which one it is not decided whether a competitor has happened that comes in first .. last."""
     final = len(low) - 1
     if gap == EVERY:
         enter = 0
@@ -91,31 +91,33 @@ def span(low: Int64s, high: Int64s, gap: int, first: int, last: int) -> tuple[in
 
 
 @borrowing(types.float64(UNDECIDED, INT64S, INT64S, types.int64))
-def happened_cost(rivals: Undecided, low: Int64s, high: Int64s, window: int) -> float:
+def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) -> float:
     """About how many steps it takes, several of which a processor does at once."""
-    if rivals.bits < 0 or rivals.bits > MOST_BITS:
+    if competing.bits < 0 or competing.bits > MOST_BITS:
         return np.inf
     total, final = 0.0, len(low) - 1
     for step in range(final + 1):
         states, changes = 1.0, 2.0
-        for rival in range(len(rivals.event)):
-            states *= 2.0 if rivals.enters[rival] < step <= rivals.leaves[rival] else 1.0
-            changes += 0.5 if rivals.enters[rival] <= step <= rivals.leaves[rival] else 0.0
+        for competitor in range(len(competing.event)):
+            states *= 2.0 if competing.enters[competitor] < step <= competing.leaves[competitor] else 1.0
+            changes += 0.5 if competing.enters[competitor] <= step <= competing.leaves[competitor] else 0.0
         total += states * changes * (high[step] - low[step] + 1.0)
     if final == 2:  # run by run of the middle event
-        ties, runs = 1.0, min(high[1] - low[1] + 1.0, 2.0 * len(rivals.event) + 1.0)
-        for rival in range(len(rivals.event)):
-            ties *= 2.0 if rivals.enters[rival] == 0 and rivals.leaves[rival] == 2 else 1.0
-        return float(runs * (len(rivals.event) + 5.0 * ties) * 0.5 * (high[0] - low[0] + high[2] - low[2] + 2.0))
+        ties, runs = 1.0, min(high[1] - low[1] + 1.0, 2.0 * len(competing.event) + 1.0)
+        for competitor in range(len(competing.event)):
+            ties *= 2.0 if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2 else 1.0
+        return float(runs * (len(competing.event) + 5.0 * ties) * 0.5 * (high[0] - low[0] + high[2] - low[2] + 2.0))
     return float(
         total * (1.0 + max(0, min(high[0], high[final] - window) - low[0] + 1))
     )  # each that the window is cut for
 
 
 @borrowing(types.void(TIMED, UNDECIDED, types.int64, types.int64, INT64S, INT64S, FLOAT64S), inline=True)
-def harmless(timed: Timed, rivals: Undecided, rival: int, step: int, low: Int64s, high: Int64s, row: Float64s) -> None:
-    """For each instant of an event: how probable it is that the rival comes without harm and this event decides it."""
-    event, gap, final = rivals.event[rival], rivals.gap[rival], len(low) - 1
+def harmless(
+    timed: Timed, competing: Undecided, competitor: int, step: int, low: Int64s, high: Int64s, row: Float64s
+) -> None:
+    """For each instant of an event: P(the competitor comes without harm, as this event decides)."""
+    event, gap, final = competing.event[competitor], competing.gap[competitor], len(low) - 1
     begin, end = low[step : step + 1], high[step : step + 1]
     if (gap == EVERY and step == final) or gap == step != EVERY:
         spread_after(timed, event, begin, end, 0, row)
@@ -181,7 +183,7 @@ class Room(NamedTuple):
     behind: Rows
     row: Float64s
     factor: Float64s
-    slots: Int64s  # the rivals that have a bit
+    slots: Int64s  # those that have a bit
 
 
 ROOM = types.NamedTuple((FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64S, FLOAT64S, INT64S), Room)
@@ -190,7 +192,7 @@ ROOM = types.NamedTuple((FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64S, FLOAT64S, INT64S)
 @borrowing(types.int64(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64_ROWS, ROOM))
 def decide(
     timed: Timed,
-    rivals: Undecided,
+    competing: Undecided,
     chosen: Int64s,
     low: Int64s,
     high: Int64s,
@@ -202,16 +204,16 @@ def decide(
     """One event of the match: who has happened by its instants, and what they weigh. Returns how many have a bit."""
     width, slots, row, factor = high[step] - low[step] + 1, room.slots, room.row, room.factor
     for slot in range(count - 1, -1, -1):
-        if rivals.leaves[slots[slot]] == step:
-            harmless(timed, rivals, slots[slot], step, low, high, row)
+        if competing.leaves[slots[slot]] == step:
+            harmless(timed, competing, slots[slot], step, low, high, row)
             take_bit(now, slot, count, row, width)
             count -= 1
             for index in range(slot, count):
                 slots[index] = slots[index + 1]
     spread_point(timed, chosen[step], low[step : step + 1], high[step : step + 1], factor)
-    for rival in range(len(rivals.event)):
-        if rivals.enters[rival] == step == rivals.leaves[rival]:
-            harmless(timed, rivals, rival, step, low, high, row)
+    for competitor in range(len(competing.event)):
+        if competing.enters[competitor] == step == competing.leaves[competitor]:
+            harmless(timed, competing, competitor, step, low, high, row)
             for index in range(width):
                 factor[index] *= row[index]
     for state in range(1 << count):
@@ -219,19 +221,21 @@ def decide(
         for index in range(width):
             target[index] *= factor[index]
     for slot in range(count):
-        harmless(timed, rivals, slots[slot], step, low, high, row)
+        harmless(timed, competing, slots[slot], step, low, high, row)
         set_bit(now, slot, count, row, width)
-    for rival in range(len(rivals.event)):
-        if rivals.enters[rival] == step < rivals.leaves[rival]:
-            harmless(timed, rivals, rival, step, low, high, row)
+    for competitor in range(len(competing.event)):
+        if competing.enters[competitor] == step < competing.leaves[competitor]:
+            harmless(timed, competing, competitor, step, low, high, row)
             give_bit(now, count, row, width)
-            slots[count] = rival
+            slots[count] = competitor
             count += 1
     return count
 
 
 @borrowing(types.Tuple((types.float64, types.int64))(TIMED, UNDECIDED, INT64S, INT64S, INT64S, ROOM))
-def summed(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, room: Room) -> tuple[float, int]:
+def summed(
+    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, room: Room
+) -> tuple[float, int]:
     """The probability with all events in low .. high, and the last possible instant."""
     final, now, behind = len(low) - 1, room.now, room.behind
     count, total, latest = 0, 0.0, low[final]
@@ -242,7 +246,7 @@ def summed(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: I
             before = high[step - 1] - low[step - 1] + 1
             carry(now, behind, 1 << count, low[step - 1], before, low[step], high[step] - low[step] + 1)
             now, behind = behind, now
-        count = decide(timed, rivals, chosen, low, high, step, count, now, room)
+        count = decide(timed, competing, chosen, low, high, step, count, now, room)
     for index in range(high[final] - low[final] + 1):
         if now[0, index] > 0.0:
             latest = low[final] + index
@@ -251,7 +255,7 @@ def summed(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: I
 
 
 class Three(NamedTuple):
-    """Three events in a window: by rival, and in the row behind for the event itself, what `harmless` says of each."""
+    """Three events: by competitor, and in the row behind for the event itself, what `harmless` says of each."""
 
     before: Rows  # the instants of the first event; in the last row: room for the sum
     chances: Rows  # ... of the middle one
@@ -264,28 +268,28 @@ THREE = types.NamedUniTuple(FLOAT64_ROWS, 5, Three)
 
 
 @kernel(THREE(types.int64, types.int64, types.int64, types.int64, types.int64))
-def new_three(rivals: int, bits: int, first: int, middle: int, last: int) -> Three:
-    """Room for so many rivals and instants."""
+def new_three(competing: int, bits: int, first: int, middle: int, last: int) -> Three:
+    """Room for so many competing events and instants."""
     states = 1 << bits
     return Three(
-        np.empty((rivals + 2, first)),
-        np.empty((rivals + 1, middle)),
-        np.empty((rivals + 1, last)),
+        np.empty((competing + 2, first)),
+        np.empty((competing + 1, middle)),
+        np.empty((competing + 1, last)),
         np.empty((states, first)),
         np.empty((states, last)),
     )
 
 
 @borrowing(types.void(TIMED, UNDECIDED, INT64S, INT64S, INT64S, THREE))
-def fill_three(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
+def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
     """All that depends on one event only."""
-    number = len(rivals.event)
-    for rival in range(number):
-        harmless(timed, rivals, rival, 1, low, high, three.chances[rival])
-        if rivals.enters[rival] == 0:
-            harmless(timed, rivals, rival, 0, low, high, three.before[rival])
-        if rivals.leaves[rival] == 2:
-            harmless(timed, rivals, rival, 2, low, high, three.after[rival])
+    number = len(competing.event)
+    for competitor in range(number):
+        harmless(timed, competing, competitor, 1, low, high, three.chances[competitor])
+        if competing.enters[competitor] == 0:
+            harmless(timed, competing, competitor, 0, low, high, three.before[competitor])
+        if competing.leaves[competitor] == 2:
+            harmless(timed, competing, competitor, 2, low, high, three.after[competitor])
     spread_point(timed, chosen[0], low[:1], high[:1], three.before[number])
     spread_point(timed, chosen[1], low[1:2], high[1:2], three.chances[number])
     spread_point(timed, chosen[2], low[2:], high[2:], three.after[number])
@@ -293,21 +297,21 @@ def fill_three(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, hig
 
 @borrowing(types.int64(THREE, INT64S, INT64S, types.int64))
 def run_from(three: Three, low: Int64s, high: Int64s, middle: int) -> int:
-    """The last instant of the middle event up to which nothing changes for the rivals or for one of its neighbours."""
+    """The last instant of the middle event up to which nothing changes for competitors or for a neighbour."""
     stop, number = middle, three.chances.shape[0]
     while stop < high[1] and (stop + 1 < low[2] or middle > high[0]):
         at = stop - low[1]
-        for rival in range(number):
-            if three.chances[rival, at] != three.chances[rival, at + 1]:
+        for competitor in range(number):
+            if three.chances[competitor, at] != three.chances[competitor, at + 1]:
                 return stop
         stop += 1
     return stop
 
 
 @borrowing(types.int64(UNDECIDED, THREE, INT64S, INT64S, types.int64, types.int64))
-def fill_run(rivals: Undecided, three: Three, low: Int64s, high: Int64s, begin: int, stop: int) -> int:
-    """What both sides weigh while the middle event lies in begin .. stop; how many rivals tie one to the other."""
-    number, at, count = len(rivals.event), begin - low[1], 0
+def fill_run(competing: Undecided, three: Three, low: Int64s, high: Int64s, begin: int, stop: int) -> int:
+    """What both sides weigh while the middle event lies in begin .. stop; how many competitors tie one to the other."""
+    number, at, count = len(competing.event), begin - low[1], 0
     start, end, weight = three.starts[0], three.ends[0], three.chances[number, at]
     for index in range(len(start)):  # how many instants of the run come after it
         start[index] = three.before[number, index] * max(0, stop - max(begin, low[0] + index + 1) + 1)
@@ -319,31 +323,35 @@ def fill_run(rivals: Undecided, three: Three, low: Int64s, high: Int64s, begin: 
         if stop > begin:  # then all of them come after the first event: they are counted here
             for index in range(len(start)):
                 start[index] = three.before[number, index]
-    for rival in range(number):
-        chance, early, late = three.chances[rival, at], rivals.enters[rival] == 0, rivals.leaves[rival] == 2
+    for competitor in range(number):
+        chance, early, late = (
+            three.chances[competitor, at],
+            competing.enters[competitor] == 0,
+            competing.leaves[competitor] == 2,
+        )
         if early and not late:
-            row = three.before[rival]
+            row = three.before[competitor]
             for index in range(len(start)):
                 start[index] *= row[index] + chance
         elif late and not early:
-            row = three.after[rival]
+            row = three.after[competitor]
             for index in range(len(end)):
                 end[index] *= row[index] + chance
         elif not early:
             weight *= chance
     for index in range(len(start)):
         start[index] *= weight
-    for rival in range(number):
-        if rivals.enters[rival] == 0 and rivals.leaves[rival] == 2:
-            tie(three, rival, at, count)
+    for competitor in range(number):
+        if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2:
+            tie(three, competitor, at, count)
             count += 1
     return count
 
 
 @borrowing(types.void(THREE, types.int64, types.int64, types.int64), inline=True)
-def tie(three: Three, rival: int, at: int, count: int) -> None:
-    """A bit more: a rival may have happened by the middle event, or it comes from the last one on."""
-    before, after, chance = three.before[rival], three.after[rival], three.chances[rival, at]
+def tie(three: Three, competitor: int, at: int, count: int) -> None:
+    """A bit more: a competitor may have happened by the middle event, or it comes from the last one on."""
+    before, after, chance = three.before[competitor], three.after[competitor], three.chances[competitor, at]
     for state in range(1 << count):
         done, waiting = three.starts[state | (1 << count)], three.starts[state]
         for index in range(len(done)):
@@ -359,11 +367,11 @@ RANGED = types.Tuple((types.float64, types.int64, types.int64))
 
 @borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, THREE))
 def by_runs_of_the_middle(
-    timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, three: Three
+    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, three: Three
 ) -> tuple[float, int, int]:
     """The probability and the tightest range of three events: the first and the last one's instants side by side."""
-    fill_three(timed, rivals, chosen, low, high, three)
-    size, last, alone = high[0] - low[0] + 1, high[2] - low[2], three.before[len(rivals.event) + 1]
+    fill_three(timed, competing, chosen, low, high, three)
+    size, last, alone = high[0] - low[0] + 1, high[2] - low[2], three.before[len(competing.event) + 1]
     shift, latest = low[0] + window - 1 - low[2], -1  # where the window of the first instant ends
     begin = min(max(0, -shift), size)
     cut = min(size, max(begin, last - shift))
@@ -372,7 +380,7 @@ def by_runs_of_the_middle(
     middle = low[1]
     while middle <= high[1] and stop_flag() == 0:
         stop = run_from(three, low, high, middle)
-        count = fill_run(rivals, three, low, high, middle, stop)
+        count = fill_run(competing, three, low, high, middle, stop)
         for state in range(1 << count):
             reach, share, total = three.ends[state], three.starts[state], 0.0
             latest = max(latest, last_of(share, reach, begin, shift))
@@ -422,7 +430,7 @@ def new_room(bits: int, widest: int) -> Room:
 @borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, ROOM))
 def from_event_to_event(
     timed: Timed,
-    rivals: Undecided,
+    competing: Undecided,
     chosen: Int64s,
     low: Int64s,
     high: Int64s,
@@ -443,7 +451,7 @@ def from_event_to_event(
         if limit >= high[final]:
             end[0] = high[0]
         if begin[final] <= end[final]:
-            part, last = summed(timed, rivals, chosen, begin, end, room)
+            part, last = summed(timed, competing, chosen, begin, end, room)
             if part > 0.0:
                 if total == 0.0:
                     earliest = first
@@ -451,7 +459,7 @@ def from_event_to_event(
         first = end[0] + 1
     if total > 0.0 and earliest + window > high[final]:  # found in a group of instants: which is the first?
         begin[0], end[0], end[final] = earliest, earliest, high[final]
-        while earliest < high[0] and summed(timed, rivals, chosen, begin, end, room)[0] == 0.0:
+        while earliest < high[0] and summed(timed, competing, chosen, begin, end, room)[0] == 0.0:
             earliest += 1
             begin[0], end[0] = earliest, earliest
     return total, earliest, latest
@@ -459,16 +467,16 @@ def from_event_to_event(
 
 @kernel(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64))
 def by_who_happened(
-    timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
+    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
 ) -> tuple[float, int, int]:
     """The probability and the tightest range."""
     final, widest, ties = len(low) - 1, 0, 0
     if final == 2:
-        for rival in range(len(rivals.event)):
-            ties += 1 if rivals.enters[rival] == 0 and rivals.leaves[rival] == 2 else 0
-        three = new_three(len(rivals.event), ties, high[0] - low[0] + 1, high[1] - low[1] + 1, high[2] - low[2] + 1)
-        return by_runs_of_the_middle(timed, rivals, chosen, low, high, window, three)
+        for competitor in range(len(competing.event)):
+            ties += 1 if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2 else 0
+        three = new_three(len(competing.event), ties, high[0] - low[0] + 1, high[1] - low[1] + 1, high[2] - low[2] + 1)
+        return by_runs_of_the_middle(timed, competing, chosen, low, high, window, three)
     for step in range(final + 1):
         widest = max(widest, high[step] - low[step] + 1)
-    room = new_room(rivals.bits, widest)
-    return from_event_to_event(timed, rivals, chosen, low, high, window, low.copy(), high.copy(), room)
+    room = new_room(competing.bits, widest)
+    return from_event_to_event(timed, competing, chosen, low, high, window, low.copy(), high.copy(), room)

@@ -1,8 +1,8 @@
-"""The confidence of a match whose rivals can each disturb one gap only (TIME, equation 3).
+"""The confidence of a match whose competitors can each disturb one gap only (TIME, equation 3).
 
-Such rivals are independent of each other and of all else, so that each gap has a factor that depends on the two events
-around it: sums over pairs of instants, from event to event. If the window or a gap at the edge ties the first event
-to the last, each first instant is followed on its own; the last step then is a matter of sums made beforehand.
+Such competitors are independent of each other and of all else, so that each gap has a factor that depends on the two
+events around it: sums over pairs of instants, from event to event. If the window or a gap at the edge ties the first
+event to the last, each first instant is followed on its own; the last step then is a matter of sums made beforehand.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from numba import types
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.competing_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
+from cepheid.engine.scoring.confidence.competing_tables import COMPETING_TABLES, CompetingTables, edges, undisturbed
 
 Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
 
-@borrowing(types.float64(RIVAL_TABLES))
-def pairs_cost(job: RivalTables) -> float:
+@borrowing(types.float64(COMPETING_TABLES))
+def pairs_cost(job: CompetingTables) -> float:
     """About how many steps it takes."""
     total, width = 0.0, job.high[0] - job.low[0] + 1.0
     for step in range(1, len(job.low)):
@@ -32,9 +32,9 @@ def pairs_cost(job: RivalTables) -> float:
     return total
 
 
-@kernel(FLOAT64_ROWS(RIVAL_TABLES, types.int64))
-def transition(job: RivalTables, step: int) -> Rows:
-    """P(event `step` happens at t, and no rival lies strictly between s and t): s in rows, t in columns."""
+@kernel(FLOAT64_ROWS(COMPETING_TABLES, types.int64))
+def transition(job: CompetingTables, step: int) -> Rows:
+    """P(event `step` happens at t, and no competitor lies strictly between s and t): s in rows, t in columns."""
     before_low, before_high, low, high = job.low[step - 1], job.high[step - 1], job.low[step], job.high[step]
     chances = np.zeros((before_high - before_low + 1, high - low + 1))
     shares = np.empty(high - low + 1)
@@ -70,8 +70,8 @@ def moved_on(now: Float64s, chances: Rows) -> Float64s:
     return following
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES))
-def uncoupled(job: RivalTables) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES))
+def uncoupled(job: CompetingTables) -> tuple[float, int, int]:
     """The probability and the tightest range, where the window cannot be missed and nothing happens at the edges."""
     length = len(job.low)
     width = job.high[0] - job.low[0] + 1
@@ -112,8 +112,8 @@ def uncoupled(job: RivalTables) -> tuple[float, int, int]:
     return total, earliest, latest
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES))
-def coupled(job: RivalTables) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES))
+def coupled(job: CompetingTables) -> tuple[float, int, int]:
     """The probability and the tightest range, where it matters how far the first event is from the last."""
     length = len(job.low)
     final = length - 1
@@ -170,7 +170,7 @@ def coupled(job: RivalTables) -> tuple[float, int, int]:
     return total, earliest, latest
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES))
-def by_pairs_of_instants(job: RivalTables) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES))
+def by_pairs_of_instants(job: CompetingTables) -> tuple[float, int, int]:
     """The probability and the tightest range."""
     return coupled(job) if job.coupled else uncoupled(job)

@@ -1,9 +1,9 @@
 """What was judged before: matches that look alike, wherever in the stream they lie, have the same confidence.
 
-Confidence depends on nothing but how the intervals of a match and of its rivals lie to each other. Readings that come
-at regular distances repeat the same few shapes for ever, so that a shape is judged once and looked up from then on:
-exactly the same numbers. Where every event that fits a place is a rival, whatever was chosen before, the shape is known
-before the rivals are; then even those need not be looked for.
+Confidence depends on nothing but how the intervals of a match and of its competitors lie to each other. Readings that
+come at regular distances repeat the same few shapes for ever, so that a shape is judged once and looked up from then
+on: exactly the same numbers. Where every event that fits a place is a competitor, whatever was chosen before, the shape
+is known before the competitors are; then even those need not be looked for.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def new_memory() -> Memory:
 
 @borrowing(types.boolean(PROGRAM, INT64_ROWS))
 def fits_decide(program: Program, compared: Rows) -> bool:
-    """Is whoever fits a place a rival there, whatever was chosen before?"""
+    """Is whoever fits a place a competitor there, whatever was chosen before?"""
     if program.strategy != SKIP_NEXT or program.negatives > 0 or compared.shape[0] > 0 or program.judged:
         return False
     for place in range(program.places):
@@ -83,8 +83,10 @@ def shape_of_match(timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, hi
 
 
 @borrowing(types.int64(TIMED, MEMORY, INT64S, INT64S, INT64S, INT64S))
-def shape_with_rivals(timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, high: Int64s, keys: Int64s) -> int:
-    """The same with its rivals, who surely happened; their keys as `Rivals` has them."""
+def shape_with_competitors(
+    timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, high: Int64s, keys: Int64s
+) -> int:
+    """The same with its competitors, who surely happened; their keys as `Competitors` has them."""
     size, gaps, start = shape_of_match(timed, memory, chosen, low, high), len(chosen) + 1, low[0]
     if size == 0 or size + 3 * len(keys) > LONGEST:
         return 0
@@ -101,7 +103,7 @@ def shape_with_rivals(timed: Timed, memory: Memory, chosen: Int64s, low: Int64s,
 
 @borrowing(types.int64(TIMED, STACKS, MEMORY, types.int64, INT64S, INT64S, INT64S))
 def shape_of(timed: Timed, stacks: Stacks, memory: Memory, part: int, chosen: Int64s, low: Int64s, high: Int64s) -> int:
-    """The same with all that fits its places, for queries where these are its rivals."""
+    """The same with all that fits its places, for queries where these are its competitors."""
     shape, start, size = memory.shape, low[0], shape_of_match(timed, memory, chosen, low, high)
     if size == 0:
         return 0

@@ -1,9 +1,10 @@
-"""The confidence of a match some of whose rivals could disturb it in several gaps.
+"""The confidence of a match some of whose competitors could disturb it in several gaps.
 
-Such a rival has one instant per world, which ties these gaps together. Two exact ways: `sweep` moves from event to
-event and remembers which of these ambiguous rivals have already happened (harmlessly), a better recurrence than going
-through their instants (TIME, equation 4); `enumerate_instants` goes through the instants of the match, where all rivals
-are independent. The first is exponential in how many ambiguous rivals overlap, the second in the number of events.
+Such a competitor has one instant per world, which ties these gaps together. Two exact ways: `sweep` moves from event to
+event and remembers which of these ambiguous competitors have already happened (harmlessly), a better recurrence than
+going through their instants (TIME, equation 4); `enumerate_instants` goes through the instants of the match, where all
+competitors are independent. The first is exponential in how many ambiguous competitors overlap, the second in the
+number of events.
 
 Both can weigh worlds: where events are missing, a gap counts with the score of its span.
 """
@@ -19,13 +20,13 @@ from numba import types
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.competing_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
+from cepheid.engine.scoring.confidence.competing_tables import COMPETING_TABLES, CompetingTables, edges, undisturbed
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
-MAX_AMBIGUOUS = 20  # rivals that may have happened or not at one step of the sweep
+MAX_AMBIGUOUS = 20  # competitors that may have happened or not at one step of the sweep
 
 
 class Weighing(NamedTuple):
@@ -60,27 +61,27 @@ def weight_of_edges(weighing: Weighing, window: int, first: int, last: int) -> f
     return float(weight_of(weighing, 0, span) * weight_of(weighing, final, span))
 
 
-@kernel(types.boolean(RIVAL_TABLES, WEIGHING))
-def is_tied(job: RivalTables, weighing: Weighing) -> bool:
+@kernel(types.boolean(COMPETING_TABLES, WEIGHING))
+def is_tied(job: CompetingTables, weighing: Weighing) -> bool:
     """Does it matter how far the first event is from the last?"""
     final = len(weighing.table) - 1
     return bool(job.coupled or (final >= 0 and (weighing.table[0] >= 0 or weighing.table[final] >= 0)))
 
 
-@kernel(types.void(RIVAL_TABLES, types.int64, types.int64, FLOAT64S))
-def later(job: RivalTables, first: int, last: int, shares: Float64s) -> None:
-    """For each ambiguous rival: P(it has not happened by the last event of the match, and never disturbs it)."""
+@kernel(types.void(COMPETING_TABLES, types.int64, types.int64, FLOAT64S))
+def later(job: CompetingTables, first: int, last: int, shares: Float64s) -> None:
+    """For each ambiguous competitor: P(it has not happened by the last event of the match, and never disturbs it)."""
     final = len(job.low) - 1
     base = job.singles[final + 2]
     for which in range(job.disturbs.shape[0]):
-        rival = base + which
+        competitor = base + which
         share = 0.0
         if job.disturbs[which, final + 1]:
-            share = job.late[rival, first - job.low[0]]
-        elif job.last[rival] > last:
-            share = job.after[rival, job.offset[final] + last] - job.point[rival, job.offset[final] + last]
+            share = job.late[competitor, first - job.low[0]]
+        elif job.last[competitor] > last:
+            share = job.after[competitor, job.offset[final] + last] - job.point[competitor, job.offset[final] + last]
         if job.disturbs[which, 0]:
-            share += job.early[rival, last - job.low[final]]
+            share += job.early[competitor, last - job.low[final]]
         shares[which] = share
 
 
@@ -97,7 +98,7 @@ def happening(
     stop: int,
     shares: Float64s,
 ) -> None:
-    """For each ambiguous rival: P(it happens harmlessly after place `start`, by place `stop`, of event `step`)."""
+    """For each ambiguous competitor: P(it happens harmlessly after place `start`, by place `stop`, of event `step`)."""
     for which in range(disturbs.shape[0]):
         if disturbs[which, step]:
             shares[which] = point[base + which, stop]
@@ -110,9 +111,9 @@ def happening(
 # --- the sweep --------------------------------------------------------------------------------------------------
 
 
-@kernel(types.int64(RIVAL_TABLES, types.int64, INT64S, types.int64))
-def admit(job: RivalTables, step: int, slots: Int64s, count: int) -> int:
-    """Gives a slot to each ambiguous rival that may have happened by this event of the match; returns how many."""
+@kernel(types.int64(COMPETING_TABLES, types.int64, INT64S, types.int64))
+def admit(job: CompetingTables, step: int, slots: Int64s, count: int) -> int:
+    """Gives a slot to each ambiguous competitor that may have happened by this event of the match; returns how many."""
     base = job.singles[len(job.low) + 1]
     for which in range(job.disturbs.shape[0]):
         first = job.first[base + which]
@@ -122,15 +123,15 @@ def admit(job: RivalTables, step: int, slots: Int64s, count: int) -> int:
     return count
 
 
-@kernel(types.boolean(RIVAL_TABLES, types.int64, types.int64))
-def settled(job: RivalTables, step: int, which: int) -> bool:
-    """Must an ambiguous rival have happened by this event of the match?"""
+@kernel(types.boolean(COMPETING_TABLES, types.int64, types.int64))
+def settled(job: CompetingTables, step: int, which: int) -> bool:
+    """Must an ambiguous competitor have happened by this event of the match?"""
     last = job.last[job.singles[len(job.low) + 1] + which]
     return last <= job.low[step] and job.disturbs[which, 0] == 0  # type: ignore[no-any-return]
 
 
-@kernel(types.float64(RIVAL_TABLES, types.boolean))
-def sweep_cost(job: RivalTables, tied: bool) -> float:
+@kernel(types.float64(COMPETING_TABLES, types.boolean))
+def sweep_cost(job: CompetingTables, tied: bool) -> float:
     """About how many steps the sweep takes."""
     length = len(job.low)
     slots = np.empty(job.disturbs.shape[0], np.int64)
@@ -155,10 +156,10 @@ def sweep_cost(job: RivalTables, tied: bool) -> float:
 
 
 @kernel(
-    types.Tuple((FLOAT64_ROWS, types.int64))(RIVAL_TABLES, types.int64, INT64S, types.int64, FLOAT64_ROWS),
+    types.Tuple((FLOAT64_ROWS, types.int64))(COMPETING_TABLES, types.int64, INT64S, types.int64, FLOAT64_ROWS),
 )
-def forget(job: RivalTables, step: int, slots: Int64s, count: int, now: Rows) -> tuple[Rows, int]:
-    """Drops the slots of rivals that have surely happened by now, and with them the states in which they have not."""
+def forget(job: CompetingTables, step: int, slots: Int64s, count: int, now: Rows) -> tuple[Rows, int]:
+    """Drops the slots of competitors that have surely happened by now, and the states in which they have not."""
     slot = 0
     while slot < count:
         if not settled(job, step, slots[slot]):
@@ -178,12 +179,12 @@ def forget(job: RivalTables, step: int, slots: Int64s, count: int, now: Rows) ->
 
 
 class Swept(NamedTuple):
-    """One event of the match: for each of its instants from `low` on, and for each choice of rivals that have happened
-    (a bit for each slot), the probability that the match has come so far unharmed."""
+    """One event of the match: for each of its instants from `low` on, and for each choice of competitors that have
+    happened (a bit for each slot), the probability that the match has come so far unharmed."""
 
     low: int
     high: int
-    slots: Int64s  # the ambiguous rivals that may or may not have happened
+    slots: Int64s  # the ambiguous competitors that may or may not have happened
     held: int  # how many these are
     chances: Rows
 
@@ -191,8 +192,8 @@ class Swept(NamedTuple):
 SWEPT = types.NamedTuple((types.int64, types.int64, INT64S, types.int64, FLOAT64_ROWS), Swept)
 
 
-@kernel(SWEPT(RIVAL_TABLES, types.int64, types.int64))
-def begin_sweep(job: RivalTables, low: int, high: int) -> Swept:
+@kernel(SWEPT(COMPETING_TABLES, types.int64, types.int64))
+def begin_sweep(job: CompetingTables, low: int, high: int) -> Swept:
     """The first event of the match, somewhere in low .. high."""
     ambiguous, base = job.disturbs.shape[0], job.singles[len(job.low) + 1]
     slots, moved = np.empty(ambiguous, np.int64), np.empty(ambiguous)
@@ -210,8 +211,8 @@ def begin_sweep(job: RivalTables, low: int, high: int) -> Swept:
     return Swept(low, high, slots, count, now)
 
 
-@borrowing(types.void(RIVAL_TABLES, types.int64, SWEPT, types.int64, types.int64, FLOAT64_ROWS))
-def run_on(job: RivalTables, step: int, before: Swept, low: int, high: int, now: Rows) -> None:
+@borrowing(types.void(COMPETING_TABLES, types.int64, SWEPT, types.int64, types.int64, FLOAT64_ROWS))
+def run_on(job: CompetingTables, step: int, before: Swept, low: int, high: int, now: Rows) -> None:
     """One event further where nobody disturbs the gap: a running sum does it."""
     total, reached = 0.0, before.low - 1
     for instant in range(low, high + 1):
@@ -221,11 +222,11 @@ def run_on(job: RivalTables, step: int, before: Swept, low: int, high: int, now:
         now[instant - low, 0] = total * job.weight[job.offset[step] + instant]
 
 
-@kernel(types.void(RIVAL_TABLES, WEIGHING, types.int64, types.int64, types.int64, types.int64, FLOAT64S))
+@kernel(types.void(COMPETING_TABLES, WEIGHING, types.int64, types.int64, types.int64, types.int64, FLOAT64S))
 def gap_shares(
-    job: RivalTables, weighing: Weighing, step: int, previous: int, start: int, stop: int, shares: Float64s
+    job: CompetingTables, weighing: Weighing, step: int, previous: int, start: int, stop: int, shares: Float64s
 ) -> None:
-    """What the gap after `previous` counts for, for the instants start .. stop: undisturbed by its own rivals."""
+    """What the gap after `previous` counts for, for the instants start .. stop: undisturbed by its own competitors."""
     size, place = stop - start + 1, job.offset[step] + start
     came = job.offset[step - 1] + previous
     undisturbed(job.before, job.after, job.singles[step], job.singles[step + 1], came, place, size, shares)
@@ -235,9 +236,9 @@ def gap_shares(
             shares[index] *= weighing.score[shift + index]
 
 
-@kernel(types.void(RIVAL_TABLES, types.int64, types.int64, types.int64, FLOAT64S, INT64S, FLOAT64S, FLOAT64S))
+@kernel(types.void(COMPETING_TABLES, types.int64, types.int64, types.int64, FLOAT64S, INT64S, FLOAT64S, FLOAT64S))
 def spread_states(
-    job: RivalTables,
+    job: CompetingTables,
     step: int,
     previous: int,
     instant: int,
@@ -246,7 +247,7 @@ def spread_states(
     moved: Float64s,
     target: Float64s,
 ) -> None:
-    """Adds to `target` the states at `previous`, with the rivals that happen harmlessly from then until `instant`."""
+    """Adds to `target` the states at `previous`, with the competitors that happen harmlessly until `instant`."""
     base, came = job.singles[len(job.low) + 1], job.offset[step - 1] + previous
     happening(job.point, job.before, job.disturbs, base, step, came, job.offset[step] + instant, moved)
     for slot in range(len(slots)):
@@ -260,8 +261,8 @@ def spread_states(
         target[state] += states[state]
 
 
-@kernel(SWEPT(RIVAL_TABLES, WEIGHING, types.int64, SWEPT, types.int64))
-def sweep_on(job: RivalTables, weighing: Weighing, step: int, before: Swept, limit: int) -> Swept:
+@kernel(SWEPT(COMPETING_TABLES, WEIGHING, types.int64, SWEPT, types.int64))
+def sweep_on(job: CompetingTables, weighing: Weighing, step: int, before: Swept, limit: int) -> Swept:
     """One event further, by `limit` at the latest; without instants, if there is no time for it."""
     ambiguous, slots, known = job.disturbs.shape[0], before.slots, 1 << before.held
     low, high = max(job.low[step], before.low + 1), min(job.high[step], limit)
@@ -296,9 +297,9 @@ def sweep_on(job: RivalTables, weighing: Weighing, step: int, before: Swept, lim
 
 
 @kernel(
-    types.Tuple((types.float64, types.int64))(RIVAL_TABLES, WEIGHING, types.boolean, types.int64, types.int64),
+    types.Tuple((types.float64, types.int64))(COMPETING_TABLES, WEIGHING, types.boolean, types.int64, types.int64),
 )
-def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
+def sweep(job: CompetingTables, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
     """The probability, with the first event somewhere in first_from .. first_to, and the last possible instant.
 
     If the first event is tied to the last, it must have one instant only.
@@ -332,8 +333,8 @@ def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, fir
     return total, latest
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING))
-def swept(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES, WEIGHING))
+def swept(job: CompetingTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by sweeping, and the tightest range."""
     if not is_tied(job, weighing):
         total, latest = sweep(job, weighing, False, job.low[0], job.high[0])
@@ -354,8 +355,8 @@ def swept(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
 # --- enumeration ------------------------------------------------------------------------------------------------
 
 
-@kernel(types.float64(RIVAL_TABLES))
-def enumeration_cost(job: RivalTables) -> float:
+@kernel(types.float64(COMPETING_TABLES))
+def enumeration_cost(job: CompetingTables) -> float:
     """About how many steps it takes to go through the instants of the match."""
     total = 1.0
     for step in range(len(job.low)):
@@ -363,13 +364,13 @@ def enumeration_cost(job: RivalTables) -> float:
     return total * (1 + len(job.first))
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING))
-def enumerate_instants(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES, WEIGHING))
+def enumerate_instants(job: CompetingTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by going through all instants of the match, and the tightest range."""
     length, ambiguous = len(job.low), job.disturbs.shape[0]
     at = np.empty(length, np.int64)
     share = np.empty(length)  # probability of the instants so far, undisturbed
-    harmless = np.zeros((length, ambiguous))  # P(an ambiguous rival has happened by now without harm)
+    harmless = np.zeros((length, ambiguous))  # P(an ambiguous competitor has happened by now without harm)
     moved, base = np.empty(ambiguous), job.singles[length + 1]
     total, earliest, latest = 0.0, job.high[0] + 1, job.low[0] - 1
     tied = is_tied(job, weighing)
@@ -385,8 +386,8 @@ def enumerate_instants(job: RivalTables, weighing: Weighing) -> tuple[float, int
         came = job.offset[step - 1] + at[step - 1] if step else 0
         weight = job.weight[place]
         if step > 0 and weight > 0.0:
-            for rival in range(job.singles[step], job.singles[step + 1]):
-                weight *= job.before[rival, came] + job.after[rival, place]
+            for competitor in range(job.singles[step], job.singles[step + 1]):
+                weight *= job.before[competitor, came] + job.after[competitor, place]
             weight *= share[step - 1] * weight_of(weighing, step, instant - at[step - 1])
         if weight == 0.0:
             continue

@@ -18,8 +18,15 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.scoring.confidence.by_intervals import (
+    by_intervals,
+    has_intervals,
+    intervals,
+    intervals_cost,
+    widened,
+)
 from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_cost, bounds_of, without_holes
-from cepheid.engine.scoring.confidence.competing_tables import RIVAL_TABLES, RivalTables, task
+from cepheid.engine.scoring.confidence.competing_tables import COMPETING_TABLES, CompetingTables, task
 from cepheid.engine.scoring.confidence.happened import by_who_happened, happened_cost, undecided
 from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants, pairs_cost
 from cepheid.engine.scoring.confidence.shared_competing import (
@@ -31,14 +38,13 @@ from cepheid.engine.scoring.confidence.shared_competing import (
     sweep_cost,
     swept,
 )
-from cepheid.engine.scoring.confidence.stretches import by_stretches, has_stretches, stretches, stretches_cost, widened
 
 Int64s = npt.NDArray[np.int64]
 
 SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
 QUICK = 2e4  # steps from event to event, below which nobody asks whether there is a cheaper way
-CHEAP = 1e5  # steps of stretches, below which nobody asks whether there is a cheaper way
-VECTOR = 4.0  # so many steps of stretches take as long as one of the sweep
+CHEAP = 1e5  # steps of intervals, below which nobody asks whether there is a cheaper way
+VECTOR = 4.0  # so many steps of intervals take as long as one of the sweep
 PAY = 20.0  # bounds are tried where the sum takes so many times as long...
 PAY_FOR_LEAST = 2.0  # ... or so many, where a confidence is asked for that they may show to be out of reach
 WITHIN = -1.0  # what stands for the cost of a confidence that bounds gave
@@ -71,8 +77,8 @@ def surely_disturbed(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> b
     return False
 
 
-@kernel(EXCLUSIVE(RIVAL_TABLES, WEIGHING, types.float64))
-def by_instants(job: RivalTables, weighing: Weighing, budget: float) -> Exclusive:
+@kernel(EXCLUSIVE(COMPETING_TABLES, WEIGHING, types.float64))
+def by_instants(job: CompetingTables, weighing: Weighing, budget: float) -> Exclusive:
     """The sum by sweeping or by going through instants, whichever is cheaper."""
     sweeping, enumerating = sweep_cost(job, is_tied(job, weighing)), enumeration_cost(job)
     if min(sweeping, enumerating) > budget:
@@ -104,10 +110,10 @@ def exclusive(
     if bound < effort.least:
         return 0.0, 0, 0, 0.0
     keys = widened(timed.lower, timed.upper, low, high, keys)
-    rivals = undecided(timed.lower, timed.upper, timed.exists, low, high, keys)
-    happening = happened_cost(rivals, low, high, window) / VECTOR
+    competing = undecided(timed.lower, timed.upper, timed.exists, low, high, keys)
+    happening = happened_cost(competing, low, high, window) / VECTOR
     if bound > effort.tolerance and happening <= min(QUICK, effort.budget):
-        total, earliest, latest = by_who_happened(timed, rivals, chosen, low, high, window)
+        total, earliest, latest = by_who_happened(timed, competing, chosen, low, high, window)
         return total, earliest, latest, 0.0
     job = task(timed, chosen, low, high, window, keys)
     if job.disturbs.shape[0] == 0:
@@ -116,20 +122,20 @@ def exclusive(
             return 0.0, 0, 0, cost
         total, earliest, latest = by_pairs_of_instants(job)
         return total, earliest, latest, 0.0
-    stretched, parts = has_stretches(job), stretches(job)
-    by_stretch = stretches_cost(job, parts) / VECTOR if stretched else np.inf
-    cost = by_stretch
-    if by_stretch > CHEAP:
+    apart, parts = has_intervals(job), intervals(job)
+    by_interval = intervals_cost(job, parts) / VECTOR if apart else np.inf
+    cost = by_interval
+    if by_interval > CHEAP:
         cost = min(sweep_cost(job, job.coupled), SLOWER * enumeration_cost(job))
     cheaper = bounds_cost(low, high, window, keys) / VECTOR
-    pays = min(cost, by_stretch) > (PAY_FOR_LEAST if effort.least > 0.0 else PAY) * cheaper
+    pays = min(cost, by_interval) > (PAY_FOR_LEAST if effort.least > 0.0 else PAY) * cheaper
     if (pays or bound <= effort.tolerance) and cheaper <= effort.budget and without_holes(timed, chosen, keys):
         least, most, earliest, latest = bounds_of(timed, chosen, low, high, window, keys)
         if most == 0.0 or most < effort.least:
             return 0.0, 0, 0, 0.0
         if most - least <= effort.tolerance:
             return 0.5 * (least + most), earliest, latest, WITHIN if least < most else 0.0
-    if by_stretch <= cost and by_stretch <= effort.budget:
-        total, earliest, latest = by_stretches(job, parts)
+    if by_interval <= cost and by_interval <= effort.budget:
+        total, earliest, latest = by_intervals(job, parts)
         return total, earliest, latest, 0.0
     return by_instants(job, weighing, effort.budget)

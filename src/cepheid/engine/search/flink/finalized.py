@@ -183,6 +183,11 @@ def _retained(automaton: FlinkAutomaton, events: Arranged, kept: Reported) -> Re
     return Retained(events.table.take(pa.array(used)), runs, _nearest(automaton, events.time[used], runs))
 
 
+def nearest_deadline(automaton: FlinkAutomaton, state: Retained) -> int:
+    """When the next run is given up."""
+    return _nearest(automaton, times_of(state.events, automaton.schema.time), state.runs)
+
+
 def _nearest(automaton: FlinkAutomaton, time: Int64s, runs: Reported) -> int:
     """When the next run is given up."""
     return int(_deadlines(automaton, time, runs).min(initial=LATEST))

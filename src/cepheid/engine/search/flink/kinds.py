@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.values import columnwise
+from cepheid.engine.values.columnwise import condition
+from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.flink.conditions import HERE
 from cepheid.language.schema import DataType, Schema
@@ -68,7 +69,7 @@ def _texts_asked_for(expressions: Iterable[s.Expression], schema: Schema) -> dic
 
 def _text_codes(column: pa.ChunkedArray, among: dict[str, int]) -> Int64s:
     """The number of the text that each value is; of others, the next one."""
-    column = columnwise.value_column(column)
+    column = value_column(column)
     found = pc.fill_null(pc.index_in(column, value_set=pa.array(list(among), column.type)), len(among))
     codes: Int64s = found.to_numpy().astype(np.int64)
     return codes
@@ -89,7 +90,7 @@ def _dense(codes: Int64s, number: int) -> tuple[Int64s, int]:
 
 def simple_holds(expression: s.Expression, table: pa.Table) -> npt.NDArray[np.bool_]:
     """Where a condition on the event at hand holds."""
-    found = columnwise.condition(expression, lambda node: columnwise.value_column(table.column(node.name)))  # type: ignore[attr-defined]
+    found = condition(expression, lambda node: value_column(table.column(node.name)))  # type: ignore[attr-defined]
     if isinstance(found, pa.Scalar):
         return np.full(table.num_rows, bool(found.as_py()))
     return np.asarray(found).astype(bool)

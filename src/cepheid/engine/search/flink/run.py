@@ -124,11 +124,16 @@ def find_matches(
     if failure in (TOO_MANY_RUNS, TOO_MANY_MATCHES):
         raise limit_reached("max_partial_matches" if failure == TOO_MANY_RUNS else "max_matches", limits)
     if failure:
-        step = automaton.skip.step
-        told = f"has no event of step '{step}'" if failure == MISSED else f"begins with step '{step}'"
-        raise DataError(f"{automaton.skip.skip.value}: a match {told}", hint="leave throw_exception_on_miss() out")
+        raise failure_of(automaton, failure)
     reported, kept = (each._replace(step=search.step_of[each.step]) for each in (reported, kept))
     return reported, kept
+
+
+def failure_of(automaton: FlinkAutomaton, failure: int) -> DataError:
+    """The error of a strategy that skips to where there is nothing."""
+    step = automaton.skip.step
+    told = f"has no event of step '{step}'" if failure == MISSED else f"begins with step '{step}'"
+    return DataError(f"{automaton.skip.skip.value}: a match {told}", hint="leave throw_exception_on_miss() out")
 
 
 def assemble(automaton: FlinkAutomaton, events: Arranged, found: Reported, partial: bool) -> pa.Table:

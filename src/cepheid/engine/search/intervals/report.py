@@ -22,7 +22,7 @@ from cepheid.engine.search.intervals.results import (
     TOO_MANY_RUNS,
     Results,
 )
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan

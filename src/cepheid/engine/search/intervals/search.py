@@ -22,7 +22,7 @@ from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import PROGRAM, Program
-from cepheid.engine.scoring.confidence.competing import has_rivals
+from cepheid.engine.scoring.confidence.competing import has_competing_events
 from cepheid.engine.scoring.confidence.order import counted
 from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
@@ -128,7 +128,7 @@ def search(
 
     `placed_columns` and `placed_predicate` are for the conditions as they are tested in the order of the steps.
     """
-    length, plain = program.places, not has_rivals(program)
+    length, plain = program.places, not has_competing_events(program)
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
     judging = new_judging(timed, program, columns, predicate, nodes)
     searching = Search(timed, match_score, stacks, steps, placed_columns, placed_predicate, judging, counters, cost)

@@ -47,7 +47,7 @@ class Judging(NamedTuple):
     chain: Int64s  # the nodes of a match, one after the other
     table: Int64s  # of each gap the table of its scores: all are certain
     room: Workspace
-    remembers: bool  # is the shape of a match known before its rivals are?
+    remembers: bool  # is the shape of a match known before its competitors are?
 
 
 JUDGING = types.NamedTuple((PROGRAM, COLUMNS, FUNCTION, NODES, INT64S, INT64S, WORKSPACE, types.boolean), Judging)

@@ -1,4 +1,4 @@
-"""Which component a tree begins with, stretch by stretch of the stream."""
+"""Which component a tree begins with, interval by interval of the stream."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Every event becomes one point event for each of its instants. All point matches are followed with skip_till_any_match,
 whatever the query says, an event never standing twice in one match. Under skip_till_next_match points after the latest
 time of the next event are left out. Point matches of one signature are collapsed: each is a set of worlds in which the
-chosen events have these instants, so that rivals are independent of each other (equations 1, 2), and different point
-matches are different worlds.
+chosen events have these instants, so that competitors are independent of each other (equations 1, 2), and different
+point matches are different worlds.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, joins, standing
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
 from cepheid.engine.scoring.confidence.bounds import tighten
-from cepheid.engine.scoring.confidence.competing import rivals
+from cepheid.engine.scoring.confidence.competing import competing_events
 from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
 
 Float64s = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ QUESTION = types.NamedTuple((TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCT
 def undisturbed_at(
     timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, length: int, window: int
 ) -> float:
-    """P(no rival disturbs events at these instants, in any disjunct of a subset)."""
+    """P(no competitor disturbs events at these instants, in any disjunct of a subset)."""
     gaps, final = length + 1, length - 1
     total, index = 1.0, 0
     while index < len(keys):
@@ -90,11 +90,11 @@ class Signatures(NamedTuple):
 
     nearest: Int64s  # the latest time of the next event
     wanted: Int64s  # 1: it is complete and known in the interval that is asked for
-    rivals: npt.NDArray[np.int64]  # where its rivals begin and end in `keys`, and the disjuncts that stand
+    competitors: npt.NDArray[np.int64]  # where its competitors begin and end in `keys`, and the disjuncts that stand
     confidence: Float64s
     earliest: Int64s
     latest: Int64s
-    keys: Int64s  # rivals of all of them
+    keys: Int64s  # competitors of all of them
     branches: Int64s
     size: Int64s  # [0]: how many nodes, [1]: how many keys
 
@@ -130,7 +130,7 @@ def with_room(known: Signatures, keys: int) -> Signatures:
         known = Signatures(
             grown(known.nearest),
             grown(known.wanted),
-            grown_rows(known.rivals),
+            grown_rows(known.competitors),
             confidence,
             grown(known.earliest),
             grown(known.latest),
@@ -142,7 +142,7 @@ def with_room(known: Signatures, keys: int) -> Signatures:
         known = Signatures(
             known.nearest,
             known.wanted,
-            known.rivals,
+            known.competitors,
             known.confidence,
             known.earliest,
             known.latest,
@@ -210,15 +210,17 @@ def describe(question: Question, asked: SearchRequest, nodes: Nodes, known: Sign
             for index in range(length):
                 low[index], high[index] = timed.lower[chosen[index]], timed.upper[chosen[index]]
             tighten(np.arange(length), low, high, length, length, match_score.window)
-            found = rivals(timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, 0)
+            found = competing_events(
+                timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, 0
+            )
             known = with_room(known, len(found.keys))
             start = known.size[1]
             for index in range(len(found.keys)):
                 known.keys[start + index], known.branches[start + index] = found.keys[index], found.branches[index]
             known.size[1] = start + len(found.keys)
             known.wanted[node] = 1
-            known.rivals[node, 0], known.rivals[node, 1] = start, known.size[1]
-            known.rivals[node, 2] = standing(program, columns, predicate, nodes, node, 0)
+            known.competitors[node, 0], known.competitors[node, 1] = start, known.size[1]
+            known.competitors[node, 2] = standing(program, columns, predicate, nodes, node, 0)
     known.size[0] = node + 1
     return known
 

@@ -112,7 +112,7 @@ def enter(walk: Walk, state: Int64s, depth: int, node: int, instant: int, weight
 def judge(question: Question, known: Signatures, walk: Walk, depth: int) -> None:
     """Adds the probability of a whole point match to that of its signature."""
     node, window = walk.node[depth], question.match_score.window
-    low, high, stand = known.rivals[node, 0], known.rivals[node, 1], known.rivals[node, 2]
+    low, high, stand = known.competitors[node, 0], known.competitors[node, 1], known.competitors[node, 2]
     share = walk.weight[depth]
     if low < high or question.program.judged:
         keys, branches = known.keys[low:high], known.branches[low:high]

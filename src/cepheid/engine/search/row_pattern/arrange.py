@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.search.row_pattern.columnwise import plain
+from cepheid.engine.search.row_pattern.columns import plain
+from cepheid.engine.search.row_pattern.computed_keys import with_keys
 from cepheid.engine.search.row_pattern.implied import window_of
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.bound import BoundClause, SortKey
@@ -36,6 +37,8 @@ class Arranged:
 def arrange(clause: BoundClause, table: pa.Table, columns: Sequence[str]) -> Arranged:
     """The columns that are needed, in order; instants are shown in the clause's zone."""
     table = table if clause.zone is None else labelled_table(table, clause.zone)
+    table = with_keys(table, clause.keys, clause.text)
+    columns = [*columns, *(key.name for key in clause.keys)]
     codes, count = partition_codes([plain(table.column(name)) for name in clause.partition_by], table.num_rows)
     order, bounds = grouped(codes, count)
     keys = [key for sort in clause.order_by for key in ascending(plain(table.column(sort.column)), sort)]
@@ -129,7 +132,7 @@ def _is_sorted(keys: list[Key], bounds: Int64s) -> bool:
 def window_times(table: pa.Table, clause: BoundClause) -> Int64s:
     """The first sort key as a whole number: microseconds for times."""
     name = clause.order_by[0].column
-    column = plain(table.column(name))
+    column = plain(with_keys(table, clause.keys, clause.text).column(name))
     if column.null_count:
         raise DataError("the time is NULL", column=name, hint="drop such rows: WITHIN needs a time for every row")
     kind = column.type

@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from cepheid.budget import checkpoint
 from cepheid.engine.search.row_pattern.path_state import HIGH, LOW, NUMBER, ROW, START, Ints
-from cepheid.engine.values.columnwise import listed
+from cepheid.engine.values.operators import listed
+from cepheid.language import syntax as s
+from cepheid.language.evaluate import function_of
 from cepheid.language.library.operators import known
+from cepheid.language.match_recognize.aggregates import aggregate_of
 from cepheid.language.match_recognize.bound import (
     Aggregated,
-    Apply,
-    Bound,
     Column,
-    Constant,
     Labels,
     MatchNumber,
     Navigate,
@@ -26,7 +26,6 @@ from cepheid.language.match_recognize.bound import (
     SequenceNumber,
     columns_of,
 )
-from cepheid.language.match_recognize.evaluate import aggregate_of, function_of
 
 _numbers = itertools.count()
 _columns: dict[int, dict[str, list[Any]]] = {}  # of the tables that are searched
@@ -34,7 +33,7 @@ _columns: dict[int, dict[str, list[Any]]] = {}  # of the tables that are searche
 _conditions: weakref.WeakValueDictionary[tuple[Any, ...], PathCondition] = weakref.WeakValueDictionary()
 
 
-def number_of(table: pa.Table, conditions: list[Bound], holder: Any) -> int:
+def number_of(table: pa.Table, conditions: list[s.Expression], holder: Any) -> int:
     """The number under which conditions find the values of a table, as long as there is a holder of it."""
     number = next(_numbers)
     names = {name for condition in conditions for name in columns_of(condition)}
@@ -50,7 +49,7 @@ class PathCondition:
     They begin as `judge.py` says. At `table` is the number of the table, and behind it are the labels of the path.
     """
 
-    condition: Bound
+    condition: s.Expression
     labels: tuple[str, ...]
     table: int
 
@@ -64,7 +63,7 @@ class PathCondition:
         return view.value(self.condition) is True
 
 
-def path_condition(condition: Bound, labels: tuple[str, ...], table: int) -> PathCondition:
+def path_condition(condition: s.Expression, labels: tuple[str, ...], table: int) -> PathCondition:
     """The function of a condition, the same one for the same condition. By its text: 1, 1.0 and TRUE are equal."""
     key = (repr(condition), labels, table)
     found = _conditions.get(key)
@@ -84,9 +83,9 @@ class _View:
     high: int
     number: int
 
-    def value(self, expression: Bound) -> Any:
+    def value(self, expression: s.Expression) -> Any:
         match expression:
-            case Constant(value=value):
+            case s.Literal(value=value):
                 return value
             case MatchNumber():
                 return self.number
@@ -102,16 +101,14 @@ class _View:
             case Aggregated(arguments=arguments):
                 rows = [self.start + place for place in self.places(expression.labels)]
                 return aggregate_of(expression)([tuple(self.at(part, row) for part in arguments) for row in rows])
-            case Apply(arguments=arguments):
-                return function_of(expression)(*(self.value(argument) for argument in arguments))
-        raise TypeError(f"{expression} is outside any row")
+        return function_of(expression)(*(self.value(part) for part in s.children(expression)))
 
     def places(self, labels: Labels) -> list[int]:
         return [place for place, label in enumerate(self.path) if labels is None or label in labels]
 
-    def at(self, expression: Bound, row: int) -> Any:
+    def at(self, expression: s.Expression, row: int) -> Any:
         match expression:
-            case Constant(value=value):
+            case s.Literal(value=value):
                 return value
             case Column(name=name):
                 return known(self.columns[name][row])
@@ -119,6 +116,4 @@ class _View:
                 return self.path[row - self.start] if 0 <= row - self.start < len(self.path) else None
             case MatchNumber():
                 return self.number
-            case Apply(arguments=arguments):
-                return function_of(expression)(*(self.at(argument, row) for argument in arguments))
-        raise TypeError(f"{expression} cannot be evaluated at a row")
+        return function_of(expression)(*(self.at(part, row) for part in s.children(expression)))

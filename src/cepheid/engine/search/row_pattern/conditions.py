@@ -14,11 +14,12 @@ import pyarrow as pa
 from cepheid.engine.data.columns import ColumnLayout, fill
 from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.engine.search.row_pattern.as_python import number_of, path_condition
-from cepheid.engine.search.row_pattern.columnwise import evaluate, flags, read
+from cepheid.engine.search.row_pattern.columns import flags, read
 from cepheid.engine.search.row_pattern.implied import conjuncts, on_start, without_start_conditions
 from cepheid.engine.search.row_pattern.lowering import Lowering, Seen, UnfitError, merged
 from cepheid.engine.search.row_pattern.path_state import PathState
 from cepheid.engine.search.row_pattern.points import aggregate_type
+from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases, no_predicate
 from cepheid.engine.values.python_first import FEW_EVENTS, python_first
 from cepheid.errors import QueryError
@@ -26,15 +27,12 @@ from cepheid.language import pattern as p
 from cepheid.language import syntax as s
 from cepheid.language.match_recognize.bound import (
     Aggregated,
-    Apply,
-    Bound,
     BoundClause,
     Column,
-    Constant,
     MatchNumber,
     Navigate,
     RowLabel,
-    walk,
+    SequenceNumber,
 )
 
 BY_COLUMN, ALWAYS, BY_PATH = 0, 1, 2
@@ -46,29 +44,27 @@ class Conditions:
 
     how: npt.NDArray[np.uint8]
     holds: npt.NDArray[np.uint8]
-    on_the_way: dict[str, list[Bound]]  # what is left to judge, for labels BY_PATH
+    on_the_way: dict[str, list[s.Expression]]  # what is left to judge, for labels BY_PATH
     judge: PathState
     predicate: Predicate  # which judges that
     seen: Seen | None  # what it reads of the path; None: nothing, or not known
     begins: npt.NDArray[np.uint8]  # per row: may a match begin there? Empty: at every row
 
 
-def concerns_rows_alone(expression: Bound, label: str) -> bool:
+def concerns_rows_alone(expression: s.Expression, label: str) -> bool:
     """Does the condition of a label depend on nothing but the row at hand and its neighbours?"""
     match expression:
-        case Constant():
-            return True
         case Navigate(labels=labels, first=first, offset=offset, inner=inner, shift=shift):
             here = not first and offset == 0 and (labels is None or label in labels)
-            parts = list(walk(inner))
+            parts = list(s.walk(inner))
             return (
                 here
                 and not any(isinstance(part, MatchNumber) for part in parts)
                 and (shift == 0 or not any(isinstance(part, RowLabel) for part in parts))
             )
-        case Apply(arguments=arguments):
-            return all(concerns_rows_alone(argument, label) for argument in arguments)
-    return False
+        case Aggregated() | MatchNumber() | SequenceNumber() | Column() | RowLabel():
+            return False
+    return all(concerns_rows_alone(part, label) for part in s.children(expression))
 
 
 def path_labels(clause: BoundClause) -> frozenset[str]:
@@ -93,18 +89,20 @@ def number_labels(clause: BoundClause) -> frozenset[str]:
     return frozenset(label for label in path_labels(clause) if _sees_number(clause.conditions[label], label))
 
 
-def _sees_number(expression: Bound, label: str) -> bool:
+def _sees_number(expression: s.Expression, label: str) -> bool:
     if isinstance(expression, MatchNumber) or concerns_rows_alone(expression, label):
         return True
-    return isinstance(expression, Apply) and all(_sees_number(each, label) for each in expression.arguments)
+    if isinstance(expression, Navigate | Aggregated | SequenceNumber):
+        return False
+    return all(_sees_number(each, label) for each in s.children(expression))
 
 
-def _sees_start(expression: Bound, label: str, first: str | None) -> bool:
+def _sees_start(expression: s.Expression, label: str, first: str | None) -> bool:
     """Does a condition depend on the row, the first row of the match and its number alone?
 
     `first` is a label that the first row of every match has, and no other row.
     """
-    if any(isinstance(node, RowLabel) for node in walk(expression)):
+    if any(isinstance(node, RowLabel) for node in s.walk(expression)):
         return False
     match expression:
         case Navigate(labels=labels, first=from_start, offset=offset):
@@ -112,9 +110,7 @@ def _sees_start(expression: Bound, label: str, first: str | None) -> bool:
             return labels is None or here or (first is not None and labels == {first})
         case Aggregated(labels=labels):
             return labels is None
-        case Apply(arguments=arguments):
-            return all(_sees_start(argument, label, first) for argument in arguments)
-    return True
+    return all(_sees_start(part, label, first) for part in s.children(expression))
 
 
 def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Conditions:
@@ -125,7 +121,7 @@ def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Cond
     clause = without_start_conditions(clause)
     holds = np.ones((len(clause.labels), length), np.uint8)
     how = np.full(len(clause.labels), ALWAYS, np.uint8)
-    left: dict[str, list[Bound]] = {}
+    left: dict[str, list[s.Expression]] = {}
     for number, label in enumerate(clause.labels):
         condition = clause.conditions.get(label)
         if condition is None:
@@ -146,52 +142,51 @@ def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Cond
         return Conditions(how, holds, left, *_judged(clause, rows.table, left, longest), begins)
 
 
-def over_rows(clause: BoundClause, rows: Arranged, condition: Bound, label: str) -> npt.NDArray[np.uint8]:
+def over_rows(clause: BoundClause, rows: Arranged, condition: s.Expression, label: str) -> npt.NDArray[np.uint8]:
     """1 for the rows of which a condition holds that concerns rows alone."""
     length = rows.table.num_rows
 
-    def resolve(node: Bound) -> Any:
+    def resolve(node: s.Expression) -> Any:
         assert isinstance(node, Navigate)
-        return evaluate(node.inner, lambda inner: at_rows(inner, node.shift), length, clause.text)
+        return value(node.inner, lambda inner: at_rows(inner, node.shift), clause.text)
 
-    def at_rows(node: Bound, shift: int) -> Any:
+    def at_rows(node: s.Expression, shift: int) -> Any:
         if isinstance(node, RowLabel):
             return pa.scalar(label)
         assert isinstance(node, Column)
         return shifted(read(rows.table.column(node.name)), rows.bounds, shift)
 
     try:
-        return flags(evaluate(condition, resolve, length, clause.text), length)
+        return flags(value(condition, resolve, clause.text), length)
     except pa.ArrowTypeError:
         raise _no_truth(clause, condition) from None
 
 
-def _no_truth(clause: BoundClause, condition: Bound) -> QueryError:
-    span = condition.span if isinstance(condition, Apply | Aggregated) else (0, 0)
+def _no_truth(clause: BoundClause, condition: s.Expression) -> QueryError:
     message = "a condition is true or false"
-    return QueryError(message, text=clause.text or None, start=span[0], end=span[1], code="types")
+    return QueryError(message, text=clause.text or None, start=condition.span[0], end=condition.span[1], code="types")
 
 
-def check_truth(clause: BoundClause, condition: Bound, table: pa.Table) -> None:
+def check_truth(clause: BoundClause, condition: s.Expression, table: pa.Table) -> None:
     """Raises if a condition that looks at the path has operands that do not fit: tried on no row at all."""
     empty = table.schema.empty_table()
 
-    def resolve(node: Bound) -> Any:
+    def resolve(node: s.Expression) -> Any:
         match node:
             case Navigate(inner=RowLabel()):
                 return pa.array([], pa.string())
             case Navigate(inner=inner):
-                return evaluate(inner, resolve, 0, clause.text)
+                return value(inner, resolve, clause.text)
             case Column(name=name):
                 return read(empty.column(name))
             case RowLabel():
                 return pa.array([], pa.string())
             case Aggregated():
-                kinds = [evaluate(argument, resolve, 0, clause.text).type for argument in node.arguments]
+                kinds = [value(argument, resolve, clause.text).type for argument in node.arguments]
                 return pa.array([], aggregate_type(node, kinds, clause.text))
         return pa.array([], pa.int64())
 
-    kind = evaluate(condition, resolve, 0, clause.text).type
+    kind = value(condition, resolve, clause.text).type
     if not pa.types.is_boolean(kind) and not pa.types.is_null(kind):
         raise _no_truth(clause, condition)
 
@@ -216,7 +211,7 @@ def shifted(column: pa.Array, bounds: npt.NDArray[np.int64], shift: int) -> pa.A
 
 
 def _judged(
-    clause: BoundClause, table: pa.Table, left: Mapping[str, Sequence[Bound]], longest: int
+    clause: BoundClause, table: pa.Table, left: Mapping[str, Sequence[s.Expression]], longest: int
 ) -> tuple[PathState, Predicate, Seen | None]:
     """What the search keeps and hands over for the conditions on the path of some labels, and their predicate."""
     if not left:
@@ -225,7 +220,7 @@ def _judged(
     entry = np.zeros((len(clause.labels), 2), np.int64)
     asks: list[tuple[int, ...]] = []
     lowered: list[tuple[s.Expression, ...]] = []
-    opaque: list[list[Bound]] = []  # those that have no compiled form
+    opaque: list[list[s.Expression]] = []  # those that have no compiled form
     reads: list[frozenset[tuple[int, str]]] = []
     numbers: list[bool] = []
     for number, label in enumerate(clause.labels):

@@ -25,7 +25,8 @@ from cepheid.engine.search.row_pattern.run import (
 )
 from cepheid.errors import CepheidError, LimitError, QueryError
 from cepheid.language import pattern as p
-from cepheid.language.match_recognize.bound import Bound, BoundClause, MatchNumber, Navigate, walk
+from cepheid.language import syntax as s
+from cepheid.language.match_recognize.bound import BoundClause, MatchNumber, Navigate
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 
 Key: TypeAlias = tuple[Any, ...]
@@ -81,7 +82,7 @@ def step(
     """The rows that are decided now, and what stays. All rows up to the horizon are there; `last`: no more come."""
     table = pa.concat_tables([state.rows, released.select(state.rows.column_names)])
     rows = arranged(clause, table)
-    keys = _keys(clause, rows)
+    keys = keys_of(clause, rows)
     positions = _positions(rows, [state.resume.get(key, Resume()) for key in keys])
     numbers = positions.number.copy()
     program = program_of(clause)
@@ -92,21 +93,21 @@ def step(
     return result, _retained(clause, state, rows, keys, positions, limit)
 
 
-def reach(expressions: list[Bound]) -> tuple[int, int]:
+def reach(expressions: list[s.Expression]) -> tuple[int, int]:
     """How many rows PREV looks back at most, and NEXT ahead."""
-    shifts = [node.shift for each in expressions for node in walk(each) if isinstance(node, Navigate)]
+    shifts = [node.shift for each in expressions for node in s.walk(each) if isinstance(node, Navigate)]
     return -min([0, *shifts]), max([0, *shifts])
 
 
-def _conditions(clause: BoundClause) -> list[Bound]:
+def _conditions(clause: BoundClause) -> list[s.Expression]:
     return list(clause.conditions.values())
 
 
-def _measures(clause: BoundClause) -> list[Bound]:
+def _measures(clause: BoundClause) -> list[s.Expression]:
     return [expression for _, expression in clause.measures]
 
 
-def _keys(clause: BoundClause, rows: Arranged) -> list[Key]:
+def keys_of(clause: BoundClause, rows: Arranged) -> list[Key]:
     """The values of PARTITION BY, partition by partition."""
     if not clause.partition_by:
         return [()] * (len(rows.bounds) - 1)
@@ -124,13 +125,13 @@ def _positions(rows: Arranged, resume: list[Resume]) -> Positions:
     )
 
 
-def _remembers(clause: BoundClause) -> bool:
+def remembers(clause: BoundClause) -> bool:
     """Does it matter of a partition whose rows are gone how many matches it had, or that it had rows at all?"""
-    numbered = any(isinstance(node, MatchNumber) for each in _every(clause) for node in walk(each))
+    numbered = any(isinstance(node, MatchNumber) for each in _every(clause) for node in s.walk(each))
     return numbered or any(isinstance(node, p.Start) for node in p.walk(clause.pattern))
 
 
-def _every(clause: BoundClause) -> list[Bound]:
+def _every(clause: BoundClause) -> list[s.Expression]:
     return [*_conditions(clause), *_measures(clause)]
 
 
@@ -158,8 +159,9 @@ def _retained(
             bool(positions.whole[number]) and start == low[number],
         )
     sizes = high - kept_from
-    if not _remembers(clause):  # then a partition without rows leaves nothing behind
+    if not remembers(clause):  # then a partition without rows leaves nothing behind
         resume = {key: resume[key] for key, size in zip(keys, sizes.tolist(), strict=True) if size}
     offsets = np.cumsum(sizes) - sizes
     indices = np.repeat(kept_from - offsets, sizes) + np.arange(int(sizes.sum()))
-    return Retained(rows.table.take(pa.array(indices)).cast(state.rows.schema), resume)
+    kept = rows.table.select(state.rows.column_names).take(pa.array(indices))
+    return Retained(kept.cast(state.rows.schema), resume)

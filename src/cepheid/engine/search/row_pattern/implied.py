@@ -12,16 +12,15 @@ from datetime import timedelta
 import pyarrow as pa
 
 from cepheid.language import pattern as p
+from cepheid.language import syntax as s
 from cepheid.language.match_recognize.bound import (
-    Apply,
-    Bound,
+    Aggregated,
     BoundClause,
     Column,
-    Constant,
     MatchNumber,
     Navigate,
     RowLabel,
-    walk,
+    SequenceNumber,
 )
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -48,26 +47,23 @@ def needed_labels(pattern: p.Pattern) -> frozenset[str]:
     return frozenset()
 
 
-def conjuncts(condition: Bound) -> list[Bound]:
+def conjuncts(condition: s.Expression) -> list[s.Expression]:
     """The conditions that AND joins."""
-    if isinstance(condition, Apply) and condition.function == "and":
-        return [part for argument in condition.arguments for part in conjuncts(argument)]
+    if isinstance(condition, s.And):
+        return [part for operand in condition.operands for part in conjuncts(operand)]
     return [condition]
 
 
-def all_of(parts: list[Bound]) -> Bound:
+def all_of(parts: list[s.Expression]) -> s.Expression:
     """Conditions, joined by AND."""
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = Apply("and", (joined, part))
-    return joined
+    return parts[0] if len(parts) == 1 else s.And(tuple(parts))
 
 
-def is_start(node: Bound, pattern: p.Pattern) -> bool:
+def is_start(node: s.Expression, pattern: p.Pattern) -> bool:
     """Does it read the first row of the match, or a row before it, and nothing of the path?"""
     if not isinstance(node, Navigate) or node.offset or node.shift > 0:
         return False
-    if any(isinstance(part, RowLabel | MatchNumber) for part in walk(node.inner)):
+    if any(isinstance(part, RowLabel | MatchNumber) for part in s.walk(node.inner)):
         return False
     if node.first:
         return node.labels is None or p.edge(pattern) <= node.labels
@@ -97,20 +93,19 @@ def implied_window(clause: BoundClause) -> int | timedelta | None:
     return max(found) if found else None
 
 
-def _limit(clause: BoundClause, label: str, condition: Bound) -> int | timedelta | None:
+def _limit(clause: BoundClause, label: str, condition: s.Expression) -> int | timedelta | None:
     """The window that one condition of the last row implies: `t - start.t <= limit` or `t <= start.t + limit`."""
-    if not isinstance(condition, Apply) or condition.function not in _MIRRORED:
+    if not isinstance(condition, s.Comparison) or condition.operator not in _MIRRORED:
         return None
-    left, right = condition.arguments
-    operator = condition.function
+    left, right, operator = condition.left, condition.right, condition.operator
     if operator in (">", ">="):
         left, right, operator = right, left, _MIRRORED[operator]
     match left, right:
-        case Apply(function="-", arguments=(here, start)), Constant(value=limit):
+        case s.Arithmetic(operator="-", left=here, right=start), s.Literal(value=limit):
             pass
-        case here, Apply(function="+", arguments=(start, Constant(value=limit))):
+        case here, s.Arithmetic(operator="+", left=start, right=s.Literal(value=limit)):
             pass
-        case here, Apply(function="+", arguments=(Constant(value=limit), start)):
+        case here, s.Arithmetic(operator="+", left=s.Literal(value=limit), right=start):
             pass
         case _:
             return None
@@ -127,7 +122,7 @@ def _limit(clause: BoundClause, label: str, condition: Bound) -> int | timedelta
     return limit + least
 
 
-def _is_time(clause: BoundClause, node: Bound) -> bool:
+def _is_time(clause: BoundClause, node: s.Expression) -> bool:
     return isinstance(node, Navigate) and node.shift == 0 and node.inner == Column(clause.order_by[0].column)
 
 
@@ -144,7 +139,7 @@ def window_of(clause: BoundClause, table: pa.Table) -> int | None:
     return max(min(length, length if clause.within is None else clause.within), 1)
 
 
-def on_start(clause: BoundClause) -> list[Bound]:
+def on_start(clause: BoundClause) -> list[s.Expression]:
     """Conditions of labels that every match has, which read its first row alone; as conditions of that row."""
     return [
         _at_hand(part)
@@ -160,29 +155,23 @@ def without_start_conditions(clause: BoundClause) -> BoundClause:
     for label in needed_labels(clause.pattern) & conditions.keys():
         rest = [part for part in conjuncts(conditions[label]) if not _reads_start_alone(part, clause.pattern)]
         if len(rest) < len(conjuncts(conditions[label])):
-            conditions[label] = all_of(rest) if rest else Constant(True)
+            conditions[label] = all_of(rest) if rest else s.Literal(True)
     return replace(clause, conditions=conditions)
 
 
-def _reads_start_alone(condition: Bound, pattern: p.Pattern) -> bool:
-    reads = [node for node in walk(condition) if isinstance(node, Navigate)]
+def _reads_start_alone(condition: s.Expression, pattern: p.Pattern) -> bool:
+    reads = [node for node in s.walk(condition) if isinstance(node, Navigate)]
     return bool(reads) and _is_of(condition, pattern)
 
 
-def _is_of(node: Bound, pattern: p.Pattern) -> bool:
-    match node:
-        case Navigate():
-            return is_start(node, pattern)
-        case Apply(arguments=arguments):
-            return all(_is_of(argument, pattern) for argument in arguments)
-    return isinstance(node, Constant)
+def _is_of(node: s.Expression, pattern: p.Pattern) -> bool:
+    if isinstance(node, Navigate):
+        return is_start(node, pattern)
+    if isinstance(node, Aggregated | RowLabel | MatchNumber | SequenceNumber | Column):
+        return False
+    return all(_is_of(part, pattern) for part in s.children(node))
 
 
-def _at_hand(node: Bound) -> Bound:
+def _at_hand(node: s.Expression) -> s.Expression:
     """The same, with the row at hand in place of the first row."""
-    match node:
-        case Navigate(inner=inner, shift=shift):
-            return Navigate(inner, shift=shift)
-        case Apply(arguments=arguments):
-            return replace(node, arguments=tuple(_at_hand(argument) for argument in arguments))
-    return node
+    return Navigate(node.inner, shift=node.shift) if isinstance(node, Navigate) else s.rebuild(node, _at_hand)

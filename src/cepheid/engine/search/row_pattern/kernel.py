@@ -57,7 +57,10 @@ OUT_OF_ROOM = -2  # the attempt needs larger arrays
 UNSETTLED = -3  # rows that are still to come may decide
 NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
 NEEDS_MEMORY = 3  # the search failed so often that it had better begin again with a memory under keys
-TRAIL, MARKS, CUT, FAILURES = range(4)  # in Scratch.state
+TOO_MANY_ROWS = 4  # the matches have more rows in all than there is room for
+# In Scratch.state: lengths, failures, and where an attempt that ran out of rows goes on, if it does.
+TRAIL, MARKS, CUT, FAILURES, RESUMES, AT_STEP, AT_ROW, DEPTH, UNDONE, BEST = range(10)
+MOST_TAKEN = 1 << 27
 ROOM = 1024  # choices and marks to begin with
 
 
@@ -93,6 +96,7 @@ class Mode(NamedTuple):
     longest: int = 0  # the longest match at a row, the preferred one of equally long ones (BigQuery)
     base: int = 0  # the first row that `dead` knows
     allowance: int = 0  # failures after which the search stops with NEEDS_MEMORY; 0: it never does
+    most_taken: int = MOST_TAKEN  # rows of all matches after which it stops with TOO_MANY_ROWS
 
 
 class Scratch(NamedTuple):
@@ -104,14 +108,14 @@ class Scratch(NamedTuple):
     marks: Int64s  # all marks of this attempt
     undo: Int64s  # registers and what they held
     registers: Int64s
-    state: Int64s  # the lengths of trail and marks, whether the window cut something off, and failures in all
+    state: Int64s  # the lengths of trail and marks, whether the window cut something off, failures in all, ...
     best: Int32s  # the longest path so far, if that is what is wanted
     dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
 
 
 BYTES = types.uint8[::1]
 ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES, INT64S, INT64S, BYTES), Rows)
-MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 8), Mode)
+MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 9), Mode)
 SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, INT32S, BYTE_ROWS), Scratch)
 RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
 INT = types.int64
@@ -235,6 +239,26 @@ def restore(scratch: Scratch, undone: int, until: int) -> int:
     return undone
 
 
+@borrowing(types.UniTuple(INT, 5)(SCRATCH, INT))
+def begin_attempt(scratch: Scratch, start: int) -> tuple[int, int, int, int, int]:
+    """Where an attempt begins, or goes on: step, row, choices that are left, what can be undone, the longest path."""
+    state = scratch.state
+    if state[RESUMES]:
+        state[RESUMES] = 0
+        return state[AT_STEP], state[AT_ROW], state[DEPTH], state[UNDONE], state[BEST]
+    state[TRAIL], state[MARKS], state[CUT] = 0, 0, 0
+    return 0, start, 0, 0, UNMATCHED
+
+
+@borrowing(INT(SCRATCH, INT, INT, INT, INT, INT))
+def unsettled(scratch: Scratch, step: int, row: int, depth: int, undone: int, best: int) -> int:
+    """Notes where an attempt goes on when more rows have come."""
+    state = scratch.state
+    state[RESUMES], state[AT_STEP], state[AT_ROW] = 1, step, row
+    state[DEPTH], state[UNDONE], state[BEST] = depth, undone, best
+    return UNSETTLED
+
+
 @borrowing(INT(PROGRAM, ROWS, MODE, JUDGING, MEMORY, SCRATCH, INT, INT, INT))
 def attempt(
     program: Program,
@@ -250,22 +274,21 @@ def attempt(
     """The length of the preferred match at a row; its steps are left in the path."""
     judge = judging.judge
     low, high = rows.bounds[partition], rows.bounds[partition + 1]
-    scratch.state[TRAIL], scratch.state[MARKS], scratch.state[CUT] = 0, 0, 0
-    step, row, depth, undone, best = 0, start, 0, 0, UNMATCHED
+    step, row, depth, undone, best = begin_attempt(scratch, start)
     while True:
         kind = program.kind[step]
         failed = False
         if kind == TAKE:
             if row >= high:
                 if is_open_ended(rows, mode, start):
-                    return UNSETTLED
+                    return unsettled(scratch, step, row, depth, undone, best)
                 scratch.state[CUT] |= mode.open
                 failed = True
             elif mode.within > 0 and rows.time[row] - rows.time[start] >= mode.within:
                 failed = True
                 scratch.state[CUT] = 1
             elif mode.open and row >= high - mode.ahead:
-                return UNSETTLED
+                return unsettled(scratch, step, row, depth, undone, best)
             else:
                 label = program.label[step]
                 how = rows.always[label]
@@ -356,20 +379,34 @@ def grown_path(values: Int32s, needed: int) -> Int32s:
     return larger
 
 
-@borrowing(types.boolean(ROWS, MODE, INT, INT))
-def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
-    """May no match begin here, or is no row in reach that may have the label every match has?
+@borrowing(INT(ROWS, MODE, INT, INT, INT))
+def next_beginning(rows: Rows, mode: Mode, start: int, until: int, high: int) -> int:
+    """The next row, up to some row, at which a match may begin, with a row in reach for the label every match has.
 
     (The filter of "Row Pattern Recognition Using Joins", VLDB 2023, for one label.)
     """
-    if len(rows.begins) and not rows.begins[start]:
-        return True
-    if len(rows.upcoming) == 0:
-        return False
-    needed = rows.upcoming[start]
-    if needed >= high:
-        return mode.open == 0
-    return mode.within > 0 and rows.time[needed] - rows.time[start] >= mode.within
+    begins, upcoming = rows.begins, rows.upcoming
+    known = (
+        high - mode.ahead if mode.open else high
+    )  # of later rows it is not known yet whether a match may begin there
+    while start < min(until, known):
+        if len(begins) == 0 or begins[start]:
+            if len(upcoming) == 0:
+                break
+            needed = upcoming[start]
+            if needed >= high:
+                if mode.open:
+                    break
+            elif mode.within == 0 or rows.time[needed] - rows.time[start] < mode.within:
+                break
+        start += 1
+    return start
+
+
+@borrowing(types.boolean(ROWS, MODE, INT, INT))
+def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
+    """Does no match begin at a row?"""
+    return next_beginning(rows, mode, start, start + 1, high) > start
 
 
 @search_kernel(RESULT(PROGRAM, ROWS, MODE, PATH_STATE, FUNCTION, MEMORY, SCRATCH))
@@ -388,11 +425,17 @@ def search(
     for partition in range(len(rows.bounds) - 1):
         high = rows.bounds[partition + 1]
         start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
-        while start < min(high, rows.until[partition]) and stop_flag() == 0:
+        last = min(high, rows.until[partition])
+        while start < last and stop_flag() == 0:
+            if not mode.unmatched:
+                start = next_beginning(rows, mode, start, last, high)
+                if start >= last:
+                    break
             length = UNMATCHED
-            if not is_hopeless(rows, mode, start, high):
+            if not mode.unmatched or not is_hopeless(rows, mode, start, high):
                 length = attempt(program, rows, mode, judging, memory, scratch, partition, start, number)
                 settle(program, scratch, memory, length, mode.longest)
+                scratch.state[RESUMES] = 0  # all marks of what is not settled are taken back
             if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
                 return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), NEEDS_MEMORY
             if length == OUT_OF_ROOM:
@@ -417,6 +460,8 @@ def search(
             if length == 0:
                 start += 1
                 continue
+            if used + length > mode.most_taken:
+                return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), TOO_MANY_ROWS
             if used + length > len(taken):
                 taken = grown_path(taken, used + length)
             taken[used : used + length] = scratch.path[:length]
@@ -452,7 +497,7 @@ def scratch_for(program: Program, rows: int, partitions: int, longest_path: int,
         np.empty(ROOM, np.int64),
         np.empty(2 * ROOM, np.int64),
         np.full(max(program.registers, 1), -1, np.int64),
-        np.zeros(4, np.int64),
+        np.zeros(BEST + 1, np.int64),
         np.empty(longest_path if longest else 0, np.int32),
         np.zeros((rows + partitions + 1, max((program.bits + 7) // 8, 1)), np.uint8),
     )

@@ -8,7 +8,7 @@ numbers that the search keeps. Times and lengths of time are microseconds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -17,26 +17,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.search.row_pattern import path_state as j
-from cepheid.engine.search.row_pattern.columnwise import evaluate, read, whole
+from cepheid.engine.search.row_pattern.columns import read
+from cepheid.engine.values.columnwise import value as column_of
 from cepheid.engine.values.compiled import Fragment
+from cepheid.engine.values.operators import whole
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.functions import find_function
 from cepheid.language.match_recognize.bound import (
     Aggregated,
-    Apply,
-    Bound,
     Column,
-    Constant,
     Labels,
     MatchNumber,
     Navigate,
     RowLabel,
     SequenceNumber,
-    walk,
 )
-from cepheid.language.match_recognize.functions import FUNCTIONS
-from cepheid.language.match_recognize.scalars import OPERATORS
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
 from cepheid.language.whole import LEAST
@@ -47,10 +43,9 @@ WHOLE, REAL, TRUTH, TIME, WALL, LENGTH = "whole", "real", "truth", "time", "wall
 STRING, NULL, DECIMAL = "string", "null", "decimal"
 _TYPES = {REAL: DataType.FLOAT, TRUTH: DataType.BOOL, STRING: DataType.STRING, DECIMAL: DataType.DECIMAL}
 _KINDS = {DataType.INT: WHOLE, DataType.FLOAT: REAL, DataType.BOOL: TRUTH, DataType.STRING: STRING}
-_COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 _CHOOSING = {"case": "case", "if": "case", "iff": "case", "coalesce": "coalesce", "nvl": "coalesce"}
 _CHOOSING |= {"ifnull": "coalesce"}
-_STRICT = frozenset(set(OPERATORS) - {"and", "or", "is null", "<=>", "in", "case"}) | {"cast", "zoned"}
+_STRICT = frozenset({"||", "add months", "cast", "in zone", "struct field"})  # of what clauses alone call
 _SUMS = {(WHOLE, WHOLE): WHOLE, (LENGTH, LENGTH): LENGTH, (TIME, LENGTH): TIME, (WALL, LENGTH): WALL}
 _DIFFERENCES = {**_SUMS, (TIME, TIME): LENGTH, (WALL, WALL): LENGTH}
 
@@ -61,29 +56,33 @@ class UnfitError(Exception):
     """A condition that has no such form."""
 
 
-def merged(expression: Bound) -> Bound:
+def merged(expression: s.Expression) -> s.Expression:
     """Functions of values of one and the same row, as one expression at that row.
 
     >>> price = Navigate(Column("price"), frozenset({"A"}))
-    >>> merged(Apply("*", (price, Constant(2))))
-    Navigate(inner=Apply(function='*', arguments=(Column(name='price'), Constant(value=2)), target=None, ...), ...)
+    >>> merged(s.Arithmetic("*", price, s.Literal(2)))
+    Navigate(inner=Arithmetic(operator='*', left=Column(name='price'), right=Literal(value=2), ...), ...)
     """
-    if not isinstance(expression, Apply):
+    if isinstance(expression, s.Literal | Navigate | Aggregated | MatchNumber | SequenceNumber):
         return expression
-    arguments = tuple(merged(argument) for argument in expression.arguments)
-    known = FUNCTIONS.get(expression.function)
-    strict = expression.function in _STRICT or (known is not None and known.strict)
-    where = {_where(argument) for argument in arguments if not isinstance(argument, Constant)}
-    if strict and len(where) == 1 and None not in where:
-        inner = tuple(a.inner if isinstance(a, Navigate) else a for a in arguments)
-        first = next(argument for argument in arguments if isinstance(argument, Navigate))
-        joined = Apply(expression.function, inner, expression.target, expression.span)
-        return Navigate(joined, first.labels, first.first, first.offset, first.shift, first.final)
-    return Apply(expression.function, arguments, expression.target, expression.span)
+    found = s.rebuild(expression, merged)
+    places = {_where(part) for part in s.children(found) if not isinstance(part, s.Literal)}
+    if not _is_strict(found) or len(places) != 1 or None in places:
+        return found
+    first = next(part for part in s.children(found) if isinstance(part, Navigate))
+    return replace(first, inner=s.rebuild(found, lambda part: part.inner if isinstance(part, Navigate) else part))
 
 
-def _where(expression: Bound) -> tuple[Any, ...] | None:
-    if not isinstance(expression, Navigate) or any(isinstance(n, RowLabel | MatchNumber) for n in walk(expression)):
+def _is_strict(node: s.Expression) -> bool:
+    """Is it NULL where one of its parts is?"""
+    if not isinstance(node, s.Call):
+        return isinstance(node, s.Arithmetic | s.Comparison | s.Negative | s.Not)
+    function = find_function(node.function)
+    return node.function in _STRICT or (function is not None and function.strict and not function.user)
+
+
+def _where(expression: s.Expression) -> tuple[Any, ...] | None:
+    if not isinstance(expression, Navigate) or any(isinstance(n, RowLabel | MatchNumber) for n in s.walk(expression)):
         return None
     return (expression.labels, expression.first, expression.offset, expression.shift, expression.final)
 
@@ -104,7 +103,7 @@ class Lowering:
     table: pa.Table
     labels: tuple[str, ...]
     text: str
-    columns: dict[Bound, tuple[str, str]] = field(default_factory=dict)  # the name and the kind of each
+    columns: dict[s.Expression, tuple[str, str]] = field(default_factory=dict)  # the name and the kind of each
     values: dict[str, pa.Array] = field(default_factory=dict)  # by these names
     sets: list[Labels] = field(default_factory=lambda: [None])
     rows: list[tuple[int, ...]] = field(default_factory=list)  # the slots of `at`
@@ -127,7 +126,7 @@ class Lowering:
             decimals=tuple((name, (kind.precision, kind.scale)) for name, kind in digits),
         )
 
-    def lowered(self, condition: Bound) -> s.Expression:
+    def lowered(self, condition: s.Expression) -> s.Expression:
         """A condition as an expression; UnfitError if it has no such form."""
         found, kind = self.value(condition)
         if kind not in (TRUTH, NULL):
@@ -140,9 +139,9 @@ class Lowering:
             raise UnfitError
         return found
 
-    def value(self, expression: Bound) -> Lowered:
+    def value(self, expression: s.Expression) -> Lowered:
         match expression:
-            case Constant(value=value):
+            case s.Literal(value=value):
                 return _constant(value)
             case MatchNumber():
                 self.numbers = True
@@ -153,18 +152,18 @@ class Lowering:
                 return self.aggregate(expression)
             case Navigate():
                 return self.navigate(expression)
-            case Apply():
-                return self.apply(expression)
-        raise UnfitError
+            case Column() | RowLabel():
+                raise UnfitError
+        return self.apply(expression)
 
     def kept(self, name: str, kind: DataType, fragment: Fragment) -> s.Expression:
         node = s.PathValue(name, kind)
         self.fragments[node] = fragment
         return node
 
-    def column(self, inner: Bound) -> tuple[str, str]:
+    def column(self, inner: s.Expression) -> tuple[str, str]:
         """The values of an expression of one row, for every row: the name of a column, and what they are."""
-        if any(isinstance(part, RowLabel | MatchNumber) for part in walk(inner)):
+        if any(isinstance(part, RowLabel | MatchNumber) for part in s.walk(inner)):
             raise UnfitError
         if inner not in self.columns:
             values = row_values(inner, self.table, self.text)
@@ -211,7 +210,8 @@ class Lowering:
         return self.slots[name]
 
     def aggregate(self, node: Aggregated) -> Lowered:
-        if node.distinct or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
+        chosen = node.distinct or node.order or node.filtered
+        if chosen or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
             raise UnfitError
         group, name, kind, keep = self.group(node.labels), "", WHOLE, j.KEEP_ROWS
         if node.arguments:
@@ -246,41 +246,37 @@ class Lowering:
             if largest * max(self.table.num_rows, 1) > -LEAST - 1:
                 raise UnfitError
 
-    def apply(self, node: Apply) -> Lowered:
-        name, arguments = node.function, node.arguments
-        if name in _CHOOSING:
-            return self.chosen(_CHOOSING[name], arguments)
-        parts = [self.value(argument) for argument in arguments]
+    def apply(self, node: s.Expression) -> Lowered:
+        if isinstance(node, s.Call) and node.function in _CHOOSING:
+            return self.chosen(_CHOOSING[node.function], node.arguments)
+        parts = [self.value(part) for part in s.children(node)]
         values, kinds = tuple(value for value, _ in parts), [kind for _, kind in parts]
-        match name:
-            case "and" | "or" | "not":
+        match node:
+            case s.And() | s.Or() | s.Not():
                 if not set(kinds) <= {TRUTH, NULL}:
                     raise UnfitError
-                return (s.Not(*values) if name == "not" else s.And(values) if name == "and" else s.Or(values)), TRUTH
-            case "is null" | "isnull":
-                return s.IsNull(values[0]), TRUTH
-            case "isnotnull":
-                return s.IsNull(values[0], negated=True), TRUTH
-            case "in":
+                return _with(node, values), TRUTH
+            case s.IsNull():
+                return _with(node, values), TRUTH
+            case s.Membership() | s.Comparison() | s.Between():
                 for kind in kinds[1:]:
                     _check_comparable(kinds[0], kind)
-                return s.Membership(values[0], values[1:]), TRUTH
-            case "<=>":
-                return _same(values, kinds), TRUTH
-            case "negative" if kinds[0] in (WHOLE, REAL, LENGTH):
+                return _with(node, values), TRUTH
+            case s.Negative() if kinds[0] in (WHOLE, REAL, LENGTH):
                 return s.Negative(values[0]), kinds[0]
-            case "abs" if kinds[0] in (WHOLE, REAL, LENGTH):
+            case s.Arithmetic(operator=sign):
+                return _arithmetic(sign, values, kinds)
+            case s.Call(function="isnull" | "isnotnull" as name):
+                return s.IsNull(values[0], negated=name == "isnotnull"), TRUTH
+            case s.Call(function="<=>"):
+                return _same(values, kinds), TRUTH
+            case s.Call(function="abs") if kinds[0] in (WHOLE, REAL, LENGTH):
                 return s.Call("abs", values), kinds[0]
-        if name in _COMPARISONS:
-            _check_comparable(kinds[0], kinds[1])
-            return s.Comparison(name, values[0], values[1]), TRUTH
-        if name in ("+", "-", "*", "/", "whole /", "div", "%"):
-            return _arithmetic(name, values, kinds)
-        return self.called(node, values, kinds)
+            case s.Call():
+                return self.called(node, values, kinds)
+        raise UnfitError
 
-    def chosen(self, name: str, arguments: tuple[Bound, ...]) -> Lowered:
-        if name == "case" and len(arguments) % 2 == 0:
-            arguments = (*arguments, Constant(None))
+    def chosen(self, name: str, arguments: tuple[s.Expression, ...]) -> Lowered:
         parts = [self.value(argument) for argument in arguments]
         tests = range(0, len(parts) - 1, 2) if name == "case" else ()
         if any(parts[place][1] not in (TRUTH, NULL) for place in tests):
@@ -291,10 +287,10 @@ class Lowering:
         kind = REAL if REAL in kinds else next(iter(kinds), NULL)
         return s.Call(name, tuple(value for value, _ in parts)), kind
 
-    def called(self, node: Apply, values: tuple[s.Expression, ...], kinds: list[str]) -> Lowered:
+    def called(self, node: s.Call, values: tuple[s.Expression, ...], kinds: list[str]) -> Lowered:
         """A function of the library, or of the user's, of values that are the same in all languages."""
         own = find_function(node.function)
-        if own is None or (node.function not in FUNCTIONS and not own.user) or node.target is not None:
+        if own is None or node.function in ("cast", "case") or node.target is not None:
             raise UnfitError
         if not set(kinds) <= {WHOLE, REAL, TRUTH, STRING} or not own.least <= len(values) <= own.most:
             raise UnfitError
@@ -328,6 +324,12 @@ def _constant(value: Any) -> Lowered:
     raise UnfitError
 
 
+def _with(node: s.Expression, values: tuple[s.Expression, ...]) -> s.Expression:
+    """The same operator of other values."""
+    rest = iter(values)
+    return s.rebuild(node, lambda _: next(rest))
+
+
 def _check_comparable(left: str, right: str) -> None:
     if NULL in (left, right) or left == right or {left, right} <= {WHOLE, REAL, DECIMAL}:
         return
@@ -357,15 +359,15 @@ def _arithmetic(name: str, values: tuple[s.Expression, ...], kinds: list[str]) -
     return s.Arithmetic(name, *values), known
 
 
-def row_values(inner: Bound, table: pa.Table, text: str) -> pa.Array:
+def row_values(inner: s.Expression, table: pa.Table, text: str) -> pa.Array:
     """An expression of one row, for every row."""
 
-    def resolve(node: Bound) -> Any:
+    def resolve(node: s.Expression) -> Any:
         if isinstance(node, Column):
             return read(table.column(node.name))
         raise UnfitError
 
-    return whole(evaluate(inner, resolve, table.num_rows, text), table.num_rows)
+    return whole(column_of(inner, resolve, text), table.num_rows)
 
 
 def kind_of_type(kind: pa.DataType) -> str:

@@ -1,17 +1,28 @@
-"""The labels that every match has, and the rarest of them: where it is out of reach, no match begins."""
+"""Where matches can begin: at rows of their first label, with the rarest label that every match has in reach."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.engine.search.row_pattern.arrange import Int64s
-from cepheid.engine.search.row_pattern.conditions import Conditions
+from cepheid.engine.search.row_pattern.conditions import ALWAYS, Conditions
 from cepheid.engine.search.row_pattern.implied import needed_labels
 from cepheid.engine.search.row_pattern.kernel import upcoming_rows
+from cepheid.language import pattern as p
 from cepheid.language.match_recognize.bound import BoundClause
 
 RARE = 0.5  # of the rows at most: for a label that most rows may have, looking it up costs more than it saves
 NOTHING: Int64s = np.empty(0, np.int64)
+
+
+def beginnings(clause: BoundClause, conditions: Conditions) -> npt.NDArray[np.uint8]:
+    """Per row: may a match begin there, as far as rows alone decide? Empty: at every row."""
+    first = [clause.labels.index(label) for label in p.edge(clause.pattern)]
+    if p.may_be_empty(clause.pattern) or any(conditions.how[number] == ALWAYS for number in first):
+        return conditions.begins
+    found: npt.NDArray[np.uint8] = np.bitwise_or.reduce(conditions.holds[first])
+    return found & conditions.begins if len(conditions.begins) else found
 
 
 def upcoming_rare(clause: BoundClause, conditions: Conditions, bounds: Int64s) -> Int64s:

@@ -19,7 +19,8 @@ import numpy as np
 
 from cepheid.engine.kernels.stop import guarded
 from cepheid.engine.search.row_pattern.arrange import Arranged, Int64s
-from cepheid.language.match_recognize.bound import BoundClause, MatchNumber, walk
+from cepheid.language import syntax as s
+from cepheid.language.match_recognize.bound import BoundClause, MatchNumber
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
 from cepheid.language.match_recognize.syntax import SkipTo
 
@@ -68,7 +69,7 @@ def can_be_cut(clause: BoundClause, rows: Arranged) -> bool:
     simple = (
         clause.skip in (SkipTo.PAST_LAST_ROW, SkipTo.NEXT_ROW) and clause.rows is not RowsPerMatch.ALL_WITH_UNMATCHED
     )
-    counted = any(isinstance(node, MatchNumber) for each in clause.conditions.values() for node in walk(each))
+    counted = any(isinstance(node, MatchNumber) for each in clause.conditions.values() for node in s.walk(each))
     return bool(rows.within) and simple and not counted and len(rows.bounds) == 2
 
 

@@ -16,13 +16,15 @@ import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.search.row_pattern.columnwise import Values, evaluate, fitting, read, whole
-from cepheid.engine.values.columnwise import listed, without_nan
+from cepheid.engine.search.row_pattern.columns import read
+from cepheid.engine.values.columnwise import value as column_of
+from cepheid.engine.values.operators import Column as Values
+from cepheid.engine.values.operators import fitting, listed, whole, without_nan
 from cepheid.errors import QueryError
-from cepheid.language.match_recognize.aggregates import AGGREGATES
+from cepheid.language import syntax as s
+from cepheid.language.match_recognize.aggregates import AGGREGATES, aggregate_of
 from cepheid.language.match_recognize.bound import (
     Aggregated,
-    Bound,
     Column,
     Labels,
     MatchNumber,
@@ -30,7 +32,6 @@ from cepheid.language.match_recognize.bound import (
     RowLabel,
     SequenceNumber,
 )
-from cepheid.language.match_recognize.evaluate import aggregate_of
 
 Int64s = npt.NDArray[np.int64]
 INT64S, FLOATS, FLAGS = types.int64[::1], types.float64[::1], types.boolean[::1]
@@ -77,11 +78,11 @@ class Points:
     def __len__(self) -> int:
         return len(self.of)
 
-    def value(self, expression: Bound) -> pa.Array:
+    def value(self, expression: s.Expression) -> pa.Array:
         """The values of a measure, one per point."""
-        return whole(evaluate(expression, self.resolve, len(self), self.text), len(self))
+        return whole(column_of(expression, self.resolve, self.text), len(self))
 
-    def resolve(self, node: Bound) -> Values:
+    def resolve(self, node: s.Expression) -> Values:
         match node:
             case MatchNumber():
                 return pa.array(self.paths.number[self.of])
@@ -125,12 +126,12 @@ class Points:
         valid &= (row >= self.paths.low[self.of]) & (row < self.paths.high[self.of])
         return np.where(valid, row, -1)
 
-    def at_rows(self, inner: Bound, rows: Int64s, of: Int64s) -> Values:
+    def at_rows(self, inner: s.Expression, rows: Int64s, of: Int64s) -> Values:
         """An expression at one row for each of some matches; NULL without a row."""
         absent = rows < 0
         indices = pa.array(rows, mask=absent) if absent.any() else pa.array(rows)
 
-        def resolve(node: Bound) -> Values:
+        def resolve(node: s.Expression) -> Values:
             match node:
                 case Column(name=name):
                     return read(self.table.column(name)).take(indices)
@@ -140,7 +141,7 @@ class Points:
                     return pa.array(self.paths.number[of])
             raise TypeError(f"{node} cannot be evaluated at a row")
 
-        values = evaluate(inner, resolve, len(rows), self.text)
+        values = column_of(inner, resolve, self.text)
         if absent.any() and not isinstance(inner, Column):
             values = pc.if_else(pa.array(absent), pa.scalar(None, values.type), whole(values, len(rows)))
         return values
@@ -165,7 +166,7 @@ class Points:
         rows = self.paths.start[of] + found.places - self.paths.offset[of]
         values = [whole(self.at_rows(part, rows, of), len(rows)) for part in node.arguments]
         kind = aggregate_type(node, [value.type for value in values], self.text)
-        if not node.distinct:
+        if not (node.distinct or node.order or node.filtered):
             done = _vectorised(node.function, values, first, last, kind)
             if done is not None:
                 return done

@@ -20,15 +20,24 @@ from cepheid.engine.search.row_pattern.conditions import (
     start_labels,
 )
 from cepheid.engine.search.row_pattern.implied import without_start_conditions
-from cepheid.engine.search.row_pattern.kernel import NEEDS_MEMORY, NO_SUCH_LABEL, Mode, Rows, scratch_for, search
+from cepheid.engine.search.row_pattern.kernel import (
+    MOST_TAKEN,
+    NEEDS_MEMORY,
+    NO_SUCH_LABEL,
+    TOO_MANY_ROWS,
+    Mode,
+    Rows,
+    scratch_for,
+    search,
+)
 from cepheid.engine.search.row_pattern.memory import memory_for, no_memory
-from cepheid.engine.search.row_pattern.needed import upcoming_rare
+from cepheid.engine.search.row_pattern.needed import beginnings, upcoming_rare
 from cepheid.engine.search.row_pattern.parallel import Part, can_be_cut, cuts, joined, pieces, side_by_side
 from cepheid.engine.search.row_pattern.path_state import with_own_room
 from cepheid.engine.search.row_pattern.points import Paths, Points
 from cepheid.engine.search.row_pattern.program import KEYED, Int32s, Program, compile_pattern
 from cepheid.engine.values.python_first import TooManyCallsError
-from cepheid.errors import DataError, QueryError
+from cepheid.errors import CepheidError, DataError, LimitError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
@@ -56,12 +65,15 @@ class Found:
 
 def needed_columns(clause: BoundClause) -> tuple[str, ...]:
     """The table's columns that the result depends on, in the table's order."""
+    computed = {key.name for key in clause.keys}
+    own = tuple(name for name in clause.columns if name not in computed)
     if clause.rows is not RowsPerMatch.ONE:
-        return clause.columns
+        return own
     read = {name for condition in clause.conditions.values() for name in columns_of(condition)}
     read |= {name for _, measure in clause.measures for name in columns_of(measure)}
     read |= {*clause.partition_by, *(key.column for key in clause.order_by)}
-    return tuple(name for name in clause.columns if name in read) or clause.columns[:1]
+    read |= {name for key in clause.keys for name in columns_of(key.value)}
+    return tuple(name for name in own if name in read) or own[:1]
 
 
 def arranged(clause: BoundClause, table: pa.Table) -> Arranged:
@@ -146,35 +158,54 @@ def find_matches(
     ending = (1, openness.horizon, openness.ahead, openness.shown_ahead) if openness else (0, 0, 0, 0)
     mode = Mode(
         rows.within,
-        _SKIPS[clause.skip],
-        np.array([label in (clause.skip_labels or ()) for label in clause.labels], np.uint8),
+        *skip_mode(clause),
         int(clause.rows is RowsPerMatch.ALL_WITH_UNMATCHED),
         *ending,
         int(clause.longest),
+        most_taken=MOST_TAKEN,
     )
     where = (positions.begin, positions.number, positions.matched)
     upcoming = upcoming_rare(clause, conditions, rows.bounds)
     seen = (rows.bounds, rows.time, conditions.how, conditions.holds)
-    inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming, conditions.begins)
-    if threads > 1 and openness is None and can_be_cut(clause, rows):
-        return _find_in_parts(clause, program, inputs, mode, conditions, threads)
+    inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming, beginnings(clause, conditions))
+    cut = threads > 1 and openness is None and can_be_cut(clause, rows)
     longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
     size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
     before = [each.copy() for each in where]
+
+    def searched(judged: Conditions) -> tuple[Int64s, Int64s, Int64s | Int32s, int]:
+        if cut:
+            return (*_find_in_parts(clause, program, inputs, mode, judged, threads), 0)
+        return _searched(program, inputs, mode, judged, size)
+
     try:
-        found = _searched(program, inputs, mode, conditions, size)
+        found = searched(conditions)
     except TooManyCallsError:
         for array, values in zip(where, before, strict=True):
             array[:] = values
-        found = _searched(program, inputs, mode, prepare(clause, rows, compiled=True), size)
+        found = searched(prepare(clause, rows, compiled=True))
     start, length, step, failure = found
     if failure:
-        why = "no row of a match has the label to skip to"
-        if failure != NO_SUCH_LABEL:
-            why = "it would go back to the first row of a match, and find it again"
-        hint = "use SKIP PAST LAST ROW or SKIP TO NEXT ROW, or another label"
-        raise DataError(f"AFTER MATCH SKIP: {why}", hint=hint)
+        raise search_failed(failure)
     return Found(start, length, step.astype(np.int64))
+
+
+def skip_mode(clause: BoundClause) -> tuple[int, npt.NDArray[np.uint8]]:
+    """Where the search goes on after a match, and per label whether that is where."""
+    labels = np.array([label in (clause.skip_labels or ()) for label in clause.labels], np.uint8)
+    return _SKIPS[clause.skip], labels
+
+
+def search_failed(failure: int) -> CepheidError:
+    """The error of a search that could not go on."""
+    if failure == TOO_MANY_ROWS:
+        hint = "add WITHIN, use reluctant quantifiers such as X*?, or AFTER MATCH SKIP PAST LAST ROW"
+        return LimitError(f"the matches have more than {MOST_TAKEN:,} rows in all", hint=hint)
+    why = "no row of a match has the label to skip to"
+    if failure != NO_SUCH_LABEL:
+        why = "it would go back to the first row of a match, and find it again"
+    hint = "use SKIP PAST LAST ROW or SKIP TO NEXT ROW, or another label"
+    return DataError(f"AFTER MATCH SKIP: {why}", hint=hint)
 
 
 def _searched(
@@ -197,7 +228,7 @@ def _searched(
 
 def _find_in_parts(
     clause: BoundClause, program: Program, inputs: Rows, mode: Mode, conditions: Conditions, threads: int
-) -> Found:
+) -> tuple[Int64s, Int64s, Int64s]:
     """The matches of one large partition under a window, searched by several threads."""
     low, high = int(inputs.bounds[0]), int(inputs.bounds[1])
 
@@ -209,13 +240,18 @@ def _find_in_parts(
         )
         size = (longest + 1, 1, longest, clause.longest)
         own_room = replace(conditions, judge=with_own_room(conditions.judge, longest))
-        start, length, step, _ = _searched(program, own, mode._replace(base=begin), own_room, size)
+        start, length, step, failure = _searched(program, own, mode._replace(base=begin), own_room, size)
+        if failure:
+            raise search_failed(failure)
         return Part(start, length, step.astype(np.int64), int(own.begin[0]))
 
     places = cuts(low, high, threads)
     found = side_by_side(lambda place: part(*place), places)
     kept = joined(found, [end for _, end in places], clause.skip, part)
-    return Found(*(np.concatenate([getattr(each, name) for each in kept]) for name in ("start", "length", "step")))
+    start, length, step = (
+        np.concatenate([getattr(each, name) for each in kept]) for name in ("start", "length", "step")
+    )
+    return start, length, step
 
 
 def assemble(

@@ -1,20 +1,16 @@
-"""Operators of clauses on values of SQL as plain Python values, and CAST; None is NULL.
+"""Operators and CAST on values as plain Python has them, dates, times and lengths of time included; None is NULL.
 
-They are those of the library that all languages share, over dates and times as Python has them. The reference evaluator
-uses them for everything; the engine where Arrow has no function of its own.
+The reference evaluators use them for everything; engines where Arrow has no function of its own.
 """
 
 from __future__ import annotations
 
-import math
+import operator
 from calendar import monthrange
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from cepheid.language.library import conversions as c
 from cepheid.language.library.dates import DAY
@@ -30,26 +26,13 @@ from cepheid.language.library.operators import (
     micros_of,
     midnight,
     moment_of,
-    negative,
     time_of,
 )
-from cepheid.language.library.text_functions import ilike, like, rlike, wrong_like, wrong_regex
 from cepheid.language.library.text_parts import LONGEST
+from cepheid.language.library.value_functions import cast as plain_cast
 from cepheid.language.library.value_functions import text_of as plain_text
-
-
-@dataclass(frozen=True)
-class Months:
-    """A length of time in months, which has no fixed length in days."""
-
-    count: int
-
-    def __neg__(self) -> Months:
-        return Months(-self.count)
-
-    def __add__(self, other: Months) -> Months:
-        return Months(self.count + other.count)
-
+from cepheid.language.schema import DataType
+from cepheid.language.zones import zone_info
 
 Value: TypeAlias = Any  # None, bool, int, float, Decimal, str, date, datetime, timedelta or a list of them
 
@@ -57,14 +40,14 @@ Value: TypeAlias = Any  # None, bool, int, float, Decimal, str, date, datetime, 
 def arithmetic(sign: str, wanted: Precision | None = None) -> Callable[[Value, Value], Value]:
     """An operator on two numbers, times or lengths of time; `wanted` is the type of a result that is a decimal."""
 
-    def operator(left: Value, right: Value) -> Value:
+    def calculated(left: Value, right: Value) -> Value:
         if left is None or right is None:
             return None
         if isinstance(left, date | timedelta) or isinstance(right, date | timedelta):
             return _of_times(sign, left, right)
         return calculate(sign, left, right, wanted)
 
-    return operator
+    return calculated
 
 
 def _of_times(sign: str, left: Value, right: Value) -> Value:
@@ -96,10 +79,10 @@ def divide_whole(wanted: Precision | None = None) -> Callable[[Value, Value], Va
     """Division of whole numbers towards zero, of all others as usual (Trino, PostgreSQL)."""
     plain, whole = arithmetic("/", wanted), arithmetic("div")
 
-    def operator(left: Value, right: Value) -> Value:
+    def calculated(left: Value, right: Value) -> Value:
         return whole(left, right) if isinstance(left, int) and isinstance(right, int) else plain(left, right)
 
-    return operator
+    return calculated
 
 
 def later_by_months(value: Value, months: Value) -> Value:
@@ -127,19 +110,35 @@ def field_of(value: Value, name: str) -> Value:
     return value[name] if name in value else next((v for k, v in value.items() if k.lower() == name.lower()), None)
 
 
-def conjunction(left: Value, right: Value) -> Value:
-    if left is False or right is False:
-        return False
-    return None if left is None or right is None else True
+def conjunction(*values: Value) -> Value:
+    """AND: one that is false decides, else one that is unknown."""
+    return False if False in values else None if None in values else True
 
 
-def disjunction(left: Value, right: Value) -> Value:
-    if left is True or right is True:
-        return True
-    return None if left is None or right is None else False
+def disjunction(*values: Value) -> Value:
+    """OR: one that is true decides, else one that is unknown."""
+    return True if True in values else None if None in values else False
 
 
-_equal = compared(lambda a, b: a == b)
+def opposite(value: Value) -> Value:
+    """NOT."""
+    return None if value is None else not value
+
+
+COMPARISONS: dict[str, Callable[[Value, Value], Value]] = {
+    "=": compared(operator.eq),
+    "!=": compared(operator.ne),
+    "<": compared(operator.lt),
+    "<=": compared(operator.le),
+    ">": compared(operator.gt),
+    ">=": compared(operator.ge),
+}
+_equal = COMPARISONS["="]
+
+
+def between(value: Value, low: Value, high: Value) -> Value:
+    """BETWEEN, both ends included."""
+    return conjunction(COMPARISONS[">="](value, low), COMPARISONS["<="](value, high))
 
 
 def same(left: Value, right: Value) -> bool:
@@ -158,31 +157,6 @@ def member(value: Value, *items: Value) -> Value:
     return True if True in equal else None if None in equal else False
 
 
-def choose(*parts: Value) -> Value:
-    """CASE: test, value, test, value, ..., otherwise."""
-    for test, value in zip(parts[:-1:2], parts[1::2], strict=True):
-        if test is True:
-            return value
-    return parts[-1]
-
-
-def _like(value: Value, pattern: Value, escape: str = "\\") -> Value:
-    """LIKE; NULL where the pattern is none."""
-    if value is None or pattern is None or wrong_like((pattern, escape)) is not None:
-        return None
-    return like(value, pattern, escape)
-
-
-def _ilike(value: Value, pattern: Value) -> Value:
-    """LIKE without regard to case; NULL where the pattern is none."""
-    return None if value is None or pattern is None or wrong_like((pattern,)) is not None else ilike(value, pattern)
-
-
-def _rlike(value: Value, pattern: Value) -> Value:
-    """RLIKE, by RE2; NULL where the pattern is none."""
-    return None if value is None or pattern is None or wrong_regex((pattern,)) is not None else rlike(value, pattern)
-
-
 def _joined(left: Value, right: Value) -> Value:
     if left is None or right is None:
         return None
@@ -192,30 +166,16 @@ def _joined(left: Value, right: Value) -> Value:
     return joined if len(joined) <= LONGEST else None
 
 
+# What a clause calls besides the functions of the library; binding writes the last two.
 OPERATORS: dict[str, Callable[..., Value]] = {
-    **{sign: arithmetic(sign) for sign in ("+", "-", "*", "/", "%", "div")},
-    "whole /": divide_whole(),
     "||": _joined,
-    "=": _equal,
-    "!=": compared(lambda a, b: a != b),
-    "<": compared(lambda a, b: a < b),
-    "<=": compared(lambda a, b: a <= b),
-    ">": compared(lambda a, b: a > b),
-    ">=": compared(lambda a, b: a >= b),
     "<=>": same,
-    "and": conjunction,
-    "or": disjunction,
-    "not": lambda value: None if value is None else not value,
-    "negative": negative,
-    "is null": lambda value: known(value) is None,
-    "in": member,
-    "like": _like,
-    "ilike": _ilike,
-    "rlike": _rlike,
-    "case": choose,
     "add months": later_by_months,
+    "cast": lambda value, target: cast(value, target),
+    "in zone": lambda value, zone: instant_in(zone_info(zone))(value),
+    "struct field": field_of,
+    "named_struct": lambda *values: dict(zip(values[::2], values[1::2], strict=True)),
 }
-CALCULATING = frozenset({"+", "-", "*", "/", "%"})  # whose results may be decimals
 CHOOSING = frozenset({"case", "if", "iff", "coalesce", "nvl", "ifnull", "least", "greatest"})  # one of several values
 
 
@@ -260,27 +220,11 @@ def cast(value: Value, target: str) -> Value:
         return text_of(value)[: numbers[0]] if numbers else text_of(value)
     if name in TIMES:
         return _as_time(value, name)
-    if isinstance(value, date):
-        value = Decimal(_instant(value)).scaleb(-6)  # seconds
-        value = Decimal(math.floor(value)) if name in WHOLE else value
     if isinstance(value, timedelta | list | dict):
         return None
-    if name in WHOLE:
-        return c.whole_of(value, BITS[name])
-    if name in REAL:
-        number = known(c.number_of(value))
-        return number if number is None or name not in SINGLE else _single(number)
-    if name in DECIMALS:
-        return c.decimal_of(value, decimal_parts(numbers))
-    if name in ("boolean", "bool"):
-        return c.truth_of(value)
-    raise ValueError(f"no type '{target}'")
-
-
-def _single(number: float) -> float:
-    """The nearest number of 32 bits."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(number))
+    if isinstance(value, date):
+        return known(plain_cast(_instant(value), target, DataType.TIME.name))
+    return known(plain_cast(value, target))
 
 
 def _instant(value: date) -> int:

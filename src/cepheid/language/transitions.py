@@ -15,7 +15,7 @@ from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence
 MOST_WAYS = 2000
 
 
-class TooManyWaysError(Exception):
+class TooManyTransitionsError(Exception):
     """The pattern has more states than are told apart."""
 
 
@@ -39,8 +39,8 @@ Rest: TypeAlias = tuple[Frame, ...]
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way through the rest of a pattern to its next event, or to its end."""
+class Transition:
+    """A step through the rest of a pattern to its next event, or to its end."""
 
     variable: str | None  # None: the pattern is complete
     rest: Rest
@@ -49,20 +49,20 @@ class Way:
     further: bool  # is one of these a further round?
 
 
-def ways(rest: Rest, negative: frozenset[str]) -> Iterator[Way]:
-    """Every way on through the rest of a pattern."""
+def transitions(rest: Rest, negative: frozenset[str]) -> Iterator[Transition]:
+    """Every transition through the rest of a pattern."""
 
-    def on(rest: Rest, passed: tuple[str, ...], entered: frozenset[Repeat], further: bool) -> Iterator[Way]:
+    def on(rest: Rest, passed: tuple[str, ...], entered: frozenset[Repeat], further: bool) -> Iterator[Transition]:
         checkpoint()
         if not rest:
-            yield Way(None, (), passed, entered, further)
+            yield Transition(None, (), passed, entered, further)
             return
         head, tail = rest[0], rest[1:]
         match head:
             case Single(label=label) if label in negative:
                 yield from on(tail, (*passed, label), entered, further)
             case Single(label=label):
-                yield Way(label, tail, passed, entered, further)
+                yield Transition(label, tail, passed, entered, further)
             case Sequence(parts=parts):
                 yield from on((*parts, *tail), passed, entered, further)
             case Choice(parts=parts):
@@ -121,7 +121,7 @@ def awaited_sets(pattern: Pattern, negative: frozenset[str]) -> dict[frozenset[R
                 seen.add(rests)
                 pending.append(rests)
                 if len(seen) > MOST_WAYS:
-                    raise TooManyWaysError
+                    raise TooManyTransitionsError
     return found
 
 
@@ -130,9 +130,9 @@ def ways_on(rests: frozenset[Rest], negative: frozenset[str]) -> tuple[dict[str,
     found: dict[str, set[Rest]] = {}
     complete = False
     for rest in rests:
-        for way in ways(rest, negative):
-            if way.variable is None:
+        for transition in transitions(rest, negative):
+            if transition.variable is None:
                 complete = True
             else:
-                found.setdefault(way.variable, set()).add(way.rest)
+                found.setdefault(transition.variable, set()).add(transition.rest)
     return {name: frozenset(left) for name, left in found.items()}, complete

@@ -1,7 +1,7 @@
 """What happened between two components that were seen, where several in between were not: told by how long it took.
 
 Where stops depend on each other, or their losses do, the shares and losses of single stops do not say how often two
-were lost together. The lengths of such stretches do: each history, those that happened being lost, has its own.
+were lost together. The lengths of such intervals do: each history, those that happened being lost, has its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cepheid.model import GapDistribution, Model
 from cepheid.model.check import FEWEST, chain_at
 from cepheid.model.gap import Floats
 from cepheid.model.gap_statistics import GapStatistics, bin_edges
-from cepheid.model.loss_model import stretch_name
+from cepheid.model.loss_model import interval_name
 
 MOST_BETWEEN = 3
 # Trips that the model without dependence counts for, so that little history changes little.
@@ -28,7 +28,7 @@ _SETTLED = 1e-6
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Interval:
     """What the model says of some components that were not seen: every history, by bits, with its share and gaps."""
 
     missing: tuple[str, ...]
@@ -46,8 +46,8 @@ class Stretch:
         return np.array([chain_at(chain, edges) for chain in self.chains])
 
 
-def stretch_of(bound: BoundQuery, model: Model, ends: tuple[int, int]) -> Stretch | None:
-    """The stretch between two positive components; None where the model does not say how long it takes."""
+def interval_of(bound: BoundQuery, model: Model, ends: tuple[int, int]) -> Interval | None:
+    """The interval between two positive components; None where the model does not say how long it takes."""
     components = bound.components
     places = [components.index(bound.positives[place]) for place in ends]
     between, behind = components[places[0] + 1 : places[1]], components[places[1]].variable
@@ -71,37 +71,37 @@ def stretch_of(bound: BoundQuery, model: Model, ends: tuple[int, int]) -> Stretc
     names = tuple(component.variable for component in between)
     known = model.shares_between(names, behind)
     independent = np.array(shares) / max(sum(shares), 1e-12)
-    return Stretch(names, behind, np.array(known) if known else independent, tuple(chains), bool(known))
+    return Interval(names, behind, np.array(known) if known else independent, tuple(chains), bool(known))
 
 
 def with_histories(bound: BoundQuery, model: Model, history: History) -> Model:
     """The same model, with what happened between components that were seen wherever the history tells that."""
     found: dict[str, Mapping[str, float]] = {}
-    for ends, lengths in sorted(history.stretches.items()):
-        stretch = stretch_of(bound, model, ends)
-        if stretch is None or lengths.count < FEWEST:
+    for ends, lengths in sorted(history.intervals.items()):
+        interval = interval_of(bound, model, ends)
+        if interval is None or lengths.count < FEWEST:
             continue
-        shares = _fitted(stretch, lengths)
+        shares = _fitted(interval, lengths)
         names = (
-            " ".join(name for bit, name in enumerate(stretch.missing) if happened >> bit & 1)
+            " ".join(name for bit, name in enumerate(interval.missing) if happened >> bit & 1)
             for happened in range(len(shares))
         )
-        found[stretch_name(stretch.missing, stretch.behind)] = dict(zip(names, shares.tolist(), strict=True))
+        found[interval_name(interval.missing, interval.behind)] = dict(zip(names, shares.tolist(), strict=True))
     return replace(model, histories=found)
 
 
-def _fitted(stretch: Stretch, lengths: GapStatistics) -> Floats:
+def _fitted(interval: Interval, lengths: GapStatistics) -> Floats:
     """The shares that explain the lengths best, by expectation maximisation."""
     lower, upper = bin_edges(np.array([place for place, _ in lengths.bins], np.int64))
     counts = np.array([count for _, count in lengths.bins])
-    at_edges = stretch.each_at(np.append(lower, upper)).reshape(len(stretch.chains), 2, -1)
+    at_edges = interval.each_at(np.append(lower, upper)).reshape(len(interval.chains), 2, -1)
     masses = np.maximum(at_edges[:, 1] - at_edges[:, 0], 1e-12)
-    prior = _WEIGHT_OF_INDEPENDENCE * (stretch.shares + 1e-3) / (1.0 + 1e-3 * len(stretch.shares))
+    prior = _WEIGHT_OF_INDEPENDENCE * (interval.shares + 1e-3) / (1.0 + 1e-3 * len(interval.shares))
     shares = prior / prior.sum()
     for _ in range(_MOST_ROUNDS):
         weighed = shares[:, None] * masses
-        told = prior + (weighed / weighed.sum(axis=0)) @ counts
-        new = told / told.sum()
+        updated = prior + (weighed / weighed.sum(axis=0)) @ counts
+        new = updated / updated.sum()
         if np.abs(new - shares).max() < _SETTLED:
             return np.asarray(new)
         shares = new

@@ -1,13 +1,14 @@
-"""The confidence of a match some of whose rivals could disturb it in several gaps, by stretches of instants.
+"""The confidence of a match some of whose competitors could disturb it in several gaps, by intervals of instants.
 
-At instants s < t < u a rival of both gaps is harmless if it comes by s, at t, or from u on: P(T <= s) + P(T = t) +
+At instants s < t < u a competitor of both gaps is harmless if it comes by s, at t, or from u on: P(T <= s) + P(T = t) +
 P(T >= u), and so on for longer matches. The terms in between are the same for all instants t between two at which a
-rival begins or ends. So instants of the events in between are taken stretch by stretch, not one by one: for each choice
-of stretches the rivals' factors are a function of s and u. That asks for rivals that disturb all gaps alike.
+competitor begins or ends. So instants of the events in between are taken interval by interval, not one by one: for each
+choice of intervals the competitors' factors are a function of s and u. That asks for competitors that disturb all gaps
+alike.
 
-That is exact. It is quadratic in the width of the intervals; by the number k of stretches it grows as the number of
+That is exact. It is quadratic in the width of the intervals; by the number k of intervals it grows as the number of
 choices, k for three events, k (k + 1) / 2 for four, while going through instants grows with the width, and remembering
-who has happened is exponential in the number of rivals. Only what is possible is added up, as everywhere.
+who has happened is exponential in the number of competitors. Only what is possible is added up, as everywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numba import types
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64S
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.competing_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
+from cepheid.engine.scoring.confidence.competing_tables import COMPETING_TABLES, CompetingTables, edges, undisturbed
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -30,8 +31,8 @@ Rows = npt.NDArray[np.float64]
 LONGEST = 60  # events of a match whose gaps are bits of a number
 
 
-class Stretches(NamedTuple):
-    """The stretches of the events in between: those of event j begin at begin[first[j]] .. begin[first[j + 1] - 2].
+class Intervals(NamedTuple):
+    """The intervals of the events in between: those of event j begin at begin[first[j]] .. begin[first[j + 1] - 2].
 
     Behind them stands the end of the last one.
     """
@@ -43,22 +44,22 @@ class Stretches(NamedTuple):
 class Sums(NamedTuple):
     """Room for the sums: row j is for event j of the match."""
 
-    start: Int64s  # the stretch at hand of each event: its first and its last instant...
+    start: Int64s  # the interval at hand of each event: its first and its last instant...
     stop: Int64s
     number: Int64s  # ... and its number
-    reach: Rows  # P(the events up to j come in order in their stretches, j at each instant)
-    spared: Rows  # for each ambiguous rival: P(it has happened by event j without harm)
-    order: Int64s  # the ambiguous rivals, the latest to begin first
+    reach: Rows  # P(the events up to j come in order in their intervals, j at each instant)
+    spared: Rows  # for each ambiguous competitor: P(it has happened by event j without harm)
+    order: Int64s  # the ambiguous competitors, the latest to begin first
     later: Rows  # row k: P(none of the first k of them comes before each instant of the last event)
     gap: Int64s  # for each gap where its table begins in `table`; -1: nobody disturbs it alone
-    table: Float64s  # P(the event behind it happens at t, and no rival of this gap alone lies between s and t)
-    summed: bool  # the same for all instants s of the event before it from one on to the end of its stretch
-    shares: Float64s  # for each instant of the last event: for one choice of stretches...
+    table: Float64s  # P(the event behind it happens at t, and no competitor of this gap alone lies between s and t)
+    summed: bool  # the same for all instants s of the event before it from one on to the end of its interval
+    shares: Float64s  # for each instant of the last event: for one choice of intervals...
     alone: Float64s  # ... for one instant of the first event...
     total: Float64s  # ... and for all of them
 
 
-STRETCHES = types.NamedUniTuple(INT64S, 2, Stretches)
+INTERVALS = types.NamedUniTuple(INT64S, 2, Intervals)
 SUMS = types.NamedTuple(
     (
         INT64S,
@@ -79,9 +80,9 @@ SUMS = types.NamedTuple(
 
 @kernel(INT64S(INT64S, INT64S, INT64S, INT64S, INT64S))
 def widened(lower: Int64s, upper: Int64s, low: Int64s, high: Int64s, keys: Int64s) -> Int64s:
-    """The keys, where some rival has several gaps: with those gaps for it, too, in which it can never lie.
+    """The keys, where some competitor has several gaps: with those gaps for it, too, in which it can never lie.
 
-    Then it disturbs all gaps alike, and stretches are long. For rivals of one gap only if that makes it all gaps:
+    Then it disturbs all gaps alike, and intervals are long. For competitors of one gap only if that makes it all gaps:
     so they do not tie the event before the gap to the one behind it.
     """
     gaps = len(low) + 1
@@ -111,9 +112,9 @@ def widened(lower: Int64s, upper: Int64s, low: Int64s, high: Int64s, keys: Int64
     return found[:count].copy()
 
 
-@borrowing(types.boolean(RIVAL_TABLES))
-def has_stretches(job: RivalTables) -> bool:
-    """Can stretches be used? Every ambiguous rival must disturb all gaps inside the match, and none at an end."""
+@borrowing(types.boolean(COMPETING_TABLES))
+def has_intervals(job: CompetingTables) -> bool:
+    """Can intervals be used? Every ambiguous competitor must disturb all gaps inside the match, and none at an end."""
     final = len(job.low) - 1
     if final < 2:
         return False
@@ -126,18 +127,18 @@ def has_stretches(job: RivalTables) -> bool:
     return True
 
 
-@borrowing(types.boolean(RIVAL_TABLES, types.int64, types.int64), inline=True)
-def begins_stretch(job: RivalTables, step: int, instant: int) -> bool:
-    """Does it matter to an ambiguous rival whether the event happens at this instant or at the one before?"""
+@borrowing(types.boolean(COMPETING_TABLES, types.int64, types.int64), inline=True)
+def begins_interval(job: CompetingTables, step: int, instant: int) -> bool:
+    """Does it matter to an ambiguous competitor whether the event happens at this instant or at the one before?"""
     base, place, begins = job.singles[len(job.low) + 1], job.offset[step] + instant, False
     for which in range(job.disturbs.shape[0]):
         begins = begins or job.point[base + which, place] != job.point[base + which, place - 1]
     return begins
 
 
-@kernel(STRETCHES(RIVAL_TABLES))
-def stretches(job: RivalTables) -> Stretches:
-    """The stretches of all events but the first and the last."""
+@kernel(INTERVALS(COMPETING_TABLES))
+def intervals(job: CompetingTables) -> Intervals:
+    """The intervals of all events but the first and the last."""
     final, size = len(job.low) - 1, 0
     for step in range(1, final):
         size += job.high[step] - job.low[step] + 2
@@ -145,20 +146,20 @@ def stretches(job: RivalTables) -> Stretches:
     for step in range(1, final):
         first[step] = count
         for instant in range(job.low[step], job.high[step] + 1):
-            if instant == job.low[step] or begins_stretch(job, step, instant):
+            if instant == job.low[step] or begins_interval(job, step, instant):
                 begin[count] = instant
                 count += 1
         begin[count] = job.high[step] + 1
         count += 1
     first[final] = count
-    return Stretches(begin[:count].copy(), first)
+    return Intervals(begin[:count].copy(), first)
 
 
-@kernel(types.float64(RIVAL_TABLES, STRETCHES))
-def stretches_cost(job: RivalTables, parts: Stretches) -> float:
+@kernel(types.float64(COMPETING_TABLES, INTERVALS))
+def intervals_cost(job: CompetingTables, parts: Intervals) -> float:
     """About how many steps it takes, several of which a processor does at once."""
     final = len(job.low) - 1
-    ways = np.ones(len(parts.begin))  # choices of stretches that end with each
+    ways = np.ones(len(parts.begin))  # choices of intervals that end with each
     for step in range(2, final):
         for now in range(parts.first[step], parts.first[step + 1] - 1):
             ways[now] = 0.0
@@ -175,9 +176,9 @@ def stretches_cost(job: RivalTables, parts: Stretches) -> float:
     return float(total * (job.high[0] - job.low[0] + 1.0) * (job.high[final] - job.low[final] + 1.0))
 
 
-@kernel(SUMS(RIVAL_TABLES, STRETCHES))
-def new_sums(job: RivalTables, parts: Stretches) -> Sums:
-    """Room for the sums, and all that does not depend on the stretches."""
+@kernel(SUMS(COMPETING_TABLES, INTERVALS))
+def new_sums(job: CompetingTables, parts: Intervals) -> Sums:
+    """Room for the sums, and all that does not depend on the intervals."""
     length, ambiguous, base = len(job.low), job.disturbs.shape[0], job.singles[len(job.low) + 1]
     final, widest, size = length - 1, 0, 0
     gap = np.full(length, -1, np.int64)
@@ -211,13 +212,13 @@ def new_sums(job: RivalTables, parts: Stretches) -> Sums:
         if gap[step] >= 0:
             fill_gap(job, sums, step)
     if sums.summed:
-        sum_stretches(job, parts, sums)
+        sum_intervals(job, parts, sums)
     return sums
 
 
-@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64), inline=True)
-def fill_gap(job: RivalTables, sums: Sums, step: int) -> None:
-    """The table of a gap that some rivals disturb alone."""
+@borrowing(types.void(COMPETING_TABLES, SUMS, types.int64), inline=True)
+def fill_gap(job: CompetingTables, sums: Sums, step: int) -> None:
+    """The table of a gap that some competitors disturb alone."""
     low, high, width = job.low[step], job.high[step], job.high[step] - job.low[step] + 1
     for previous in range(job.low[step - 1], min(job.high[step - 1], high - 1) + 1):
         start = max(low, previous + 1)
@@ -229,9 +230,9 @@ def fill_gap(job: RivalTables, sums: Sums, step: int) -> None:
             sums.table[base + index] = sums.shares[index] * job.weight[place + index]
 
 
-@borrowing(types.void(RIVAL_TABLES, STRETCHES, SUMS))
-def sum_stretches(job: RivalTables, parts: Stretches, sums: Sums) -> None:
-    """Adds up the table of the last of two gaps over the middle event's instants, from the end of each stretch."""
+@borrowing(types.void(COMPETING_TABLES, INTERVALS, SUMS))
+def sum_intervals(job: CompetingTables, parts: Intervals, sums: Sums) -> None:
+    """Adds up the table of the last of two gaps over the middle event's instants, from the end of each interval."""
     width = job.high[2] - job.low[2] + 1
     for now in range(parts.first[1], parts.first[2] - 1):
         for instant in range(parts.begin[now + 1] - 1, parts.begin[now] - 1, -1):
@@ -244,9 +245,9 @@ def sum_stretches(job: RivalTables, parts: Stretches, sums: Sums) -> None:
                     row[index] += behind[index]
 
 
-@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64, types.int64, types.int64, FLOAT64S), inline=True)
-def follow(job: RivalTables, sums: Sums, step: int, start: int, stop: int, found: Float64s) -> None:
-    """P(all up to event `step` come in order in their stretches), for its instants start .. stop: found[0] and on."""
+@borrowing(types.void(COMPETING_TABLES, SUMS, types.int64, types.int64, types.int64, FLOAT64S), inline=True)
+def follow(job: CompetingTables, sums: Sums, step: int, start: int, stop: int, found: Float64s) -> None:
+    """P(all up to event `step` come in order in their intervals), for its instants start .. stop: found[0] and on."""
     before, low, high = sums.reach[step - 1], sums.start[step - 1], sums.stop[step - 1]
     base, place = job.low[step - 1], job.offset[step]
     if sums.gap[step] < 0:
@@ -260,7 +261,7 @@ def follow(job: RivalTables, sums: Sums, step: int, start: int, stop: int, found
             reached += 1
             total += before[reached - base]
         begin = max(start, high + 2)
-        if begin <= stop:  # behind the whole stretch: over slices, then several steps are done at a time
+        if begin <= stop:  # behind the whole interval: over slices, then several steps are done at a time
             weights, target = job.weight[place + begin : place + stop + 1], found[begin - start : stop - start + 1]
             for index in range(stop - begin + 1):
                 target[index] = total * weights[index]
@@ -277,9 +278,9 @@ def follow(job: RivalTables, sums: Sums, step: int, start: int, stop: int, found
             target[index] += share * chances[index]
 
 
-@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64, types.int64, types.int64), inline=True)
-def enter(job: RivalTables, sums: Sums, step: int, start: int, stop: int) -> None:
-    """Takes a stretch for an event in between."""
+@borrowing(types.void(COMPETING_TABLES, SUMS, types.int64, types.int64, types.int64), inline=True)
+def enter(job: CompetingTables, sums: Sums, step: int, start: int, stop: int) -> None:
+    """Takes an interval for an event in between."""
     sums.start[step], sums.stop[step] = start, stop
     follow(job, sums, step, start, stop, sums.reach[step, start - job.low[step] :])
     base, place = job.singles[len(job.low) + 1], job.offset[step] + start
@@ -287,9 +288,9 @@ def enter(job: RivalTables, sums: Sums, step: int, start: int, stop: int) -> Non
         sums.spared[step, which] = sums.spared[step - 1, which] + job.point[base + which, place]
 
 
-@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64), inline=True)
-def close(job: RivalTables, sums: Sums, stop: int) -> None:
-    """Adds up, for the choice of stretches at hand, the instants of the last event up to `stop`."""
+@borrowing(types.void(COMPETING_TABLES, SUMS, types.int64), inline=True)
+def close(job: CompetingTables, sums: Sums, stop: int) -> None:
+    """Adds up, for the choice of intervals at hand, the instants of the last event up to `stop`."""
     final, base = len(job.low) - 1, job.singles[len(job.low) + 1]
     middle = sums.start[final - 1]
     start, whole = max(job.low[final], middle + 1), 1.0
@@ -328,9 +329,9 @@ def close(job: RivalTables, sums: Sums, stop: int) -> None:
         alone[index] += whole * shares[index]
 
 
-@borrowing(types.void(RIVAL_TABLES, STRETCHES, SUMS, types.int64))
-def follow_first(job: RivalTables, parts: Stretches, sums: Sums, first: int) -> None:
-    """Goes through all choices of stretches behind one instant of the first event."""
+@borrowing(types.void(COMPETING_TABLES, INTERVALS, SUMS, types.int64))
+def follow_first(job: CompetingTables, parts: Intervals, sums: Sums, first: int) -> None:
+    """Goes through all choices of intervals behind one instant of the first event."""
     final, base = len(job.low) - 1, job.singles[len(job.low) + 1]
     stop = min(job.high[final], first + job.window - 1)
     sums.start[0], sums.stop[0] = first, first
@@ -345,7 +346,7 @@ def follow_first(job: RivalTables, parts: Stretches, sums: Sums, first: int) -> 
         start, end = parts.begin[now], 0
         if now + 1 < parts.first[step + 1]:
             start, end = max(start, sums.start[step - 1] + 1), min(parts.begin[now + 1], stop) - 1
-        if now + 1 >= parts.first[step + 1] or start >= stop:  # all stretches of this event are done
+        if now + 1 >= parts.first[step + 1] or start >= stop:  # all intervals of this event are done
             step -= 1
         elif start <= end:
             enter(job, sums, step, start, end)
@@ -356,8 +357,8 @@ def follow_first(job: RivalTables, parts: Stretches, sums: Sums, first: int) -> 
                 sums.number[step] = parts.first[step]
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, STRETCHES))
-def by_stretches(job: RivalTables, parts: Stretches) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES, INTERVALS))
+def by_intervals(job: CompetingTables, parts: Intervals) -> tuple[float, int, int]:
     """The probability and the tightest range."""
     final, sums = len(job.low) - 1, new_sums(job, parts)
     edged = job.singles[1] > 0 or job.singles[final + 1] < job.singles[final + 2]

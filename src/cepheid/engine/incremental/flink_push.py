@@ -1,0 +1,625 @@
+"""Flink's automaton, event by event: the runs of all keys stay in arrays from one call to the next.
+
+All that stays is reached from one array, `head`, which holds numbers and the addresses of the other arrays. Each key
+has the counters of the walk (`search/flink/machine.py`), and a block of runs and one of complete matches in an arena
+that all keys share. They share the nodes that say what a run took, too. In row 0 of the events all is NULL. A queue
+holds the keys by the time at which one of their runs is given up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.flink_runs import Reported
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import SCRATCH, Scratch
+from cepheid.engine.kernels.memory import float64_rows, function_at, int64_row, int64_rows, uint8_rows
+from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.search.flink.kernel import (
+    A_LOOK,
+    COLLECTION,
+    DONE,
+    MORE_COMPLETE,
+    MORE_RUNS,
+    SEEKING,
+    look_for_nearest,
+    pass_time,
+    resume,
+    suspended,
+    trimmed,
+    walk_on,
+)
+from cepheid.engine.search.flink.kernel import nothing as no_runs
+from cepheid.engine.search.flink.machine import (
+    ARRIVED,
+    AT_ROW,
+    BEFORE,
+    BITS,
+    COLLECT_AT,
+    COMPLETE,
+    CONDITIONS,
+    EVENTS,
+    EVENTS_REPORTED,
+    FAILURE,
+    HEAD,
+    LATEST,
+    LENGTH,
+    MACHINE,
+    MOST_REPORTS,
+    MOST_RUNS,
+    NEAREST,
+    NOBODY,
+    NODE,
+    NODES,
+    PHASE,
+    PRESENT,
+    REPORTED,
+    REPORTS,
+    ROOM,
+    ROW,
+    STATE,
+    STEP,
+    TAIL,
+    Conditions,
+    Events,
+    Machine,
+    Room,
+)
+
+# What is known of a key behind the counters of the walk: its blocks of runs and of complete matches, and the deadline
+# under which it stands in the queue.
+RUNS_AT, RUN_ROOM, DONE_AT, DONE_ROOM, QUEUED, KEY_WIDTH = range(MOST_REPORTS + 1, MOST_REPORTS + 7)
+
+# The numbers in `head`: events, nodes, rows of the arena and keys in the queue that are used; runs and events that are
+# reported; what is needed to go on; work since Python last looked; the query; the condition.
+SIZE, NODES_USED, ARENA_USED, WAITING_KEYS, REPORTED_RUNS, REPORTED_EVENTS, NEEDED, WORK = range(8)
+START, WINDOW, GAPPED, FAN, SKIP, SKIP_STEP, STRICT, PARTIAL, RUN_LIMIT, REPORT_LIMIT = range(8, 18)
+PLACES, STRATEGY, WINDOW_KIND, PROGRAM_WINDOW, BRANCHES, WALK_WHOLE, WALK_NUMBER, AT_HAND, PREDICATE_AT = range(18, 27)
+KEYS_USED, ROW_AT_WORK, KEY_AT_WORK = range(27, 30)
+# Tables, three numbers for each: the address, rows and columns.
+TABLES = 30
+(
+    DECISION,
+    CHOICE,
+    FIRST_MOVE,
+    MOVE,
+    ACTIVE,
+    KIND,
+    GAP,
+    PLACE,
+    KEPT,
+    MOMENTS,
+    TESTS,
+    WALKS,
+    NEGATIONS,
+    MERGE_KEYS,
+    SCRATCH_AT,
+    SCRATCH_COUNTED,
+    SCRATCH_CODES,
+    SCRATCH_MISSING,
+    SCRATCH_BETWEEN,
+    SCRATCH_RUNNING,
+    WHOLE,
+    NUMBER,
+    NULL,
+    LITERAL,
+    EDGE,
+    BEHIND,
+    ARRIVALS,
+    NODE_TABLE,
+    NODE_AT,
+    NODE_COUNTED,
+    NODE_RUNNING,
+    TIMES,
+    KINDS,
+    KEYS,
+    ARENA,
+    QUEUE,
+    OUT_PARTITION,
+    OUT_FIRST,
+    OUT_ROW,
+    OUT_STEP,
+    OUT_WAITING,
+    OUT_GIVEN_UP,
+    NEW_TIMES,
+    NEW_KINDS,
+    NEW_KEYS,
+    NEW_WHOLE,
+    NEW_NUMBER,
+    NEW_NULL,
+    TAKEN,
+    NUMBER_OF_TABLES,
+) = range(50)
+HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
+
+# What a call returns: the event did nothing, it did something, time is still to pass; what hinders it.
+IDLE, USED, LATER, NEEDS_ARENA, NEEDS_QUEUE, NEEDS_ROOM, FAILED, PAUSED = 0, 1, 4, -1, -2, -3, -4, -5
+UNTIL_A_PAUSE = 1 << 22  # runs to be looked at before Python looks whether the search is to stop
+INT = types.int64
+Rows = npt.NDArray[np.int64]
+
+
+@kernel(INT64_ROWS(INT64S, INT))
+def table_at(head: Int64s, number: int) -> Rows:
+    """One of the tables of whole numbers."""
+    at = TABLES + 3 * number
+    return int64_rows(head[at], head[at + 1], head[at + 2])
+
+
+@kernel(INT64S(INT64S, INT))
+def row_at(head: Int64s, number: int) -> Int64s:
+    """One of the tables of one row."""
+    at = TABLES + 3 * number
+    return int64_row(head[at], head[at + 2])
+
+
+@kernel(MACHINE(INT64S))
+def machine_at(head: Int64s) -> Machine:
+    """The automaton."""
+    return Machine(
+        table_at(head, DECISION),
+        table_at(head, CHOICE),
+        row_at(head, FIRST_MOVE),
+        table_at(head, MOVE),
+        row_at(head, ACTIVE),
+        row_at(head, KIND),
+        row_at(head, GAP),
+        head[START],
+        head[WINDOW],
+        head[GAPPED],
+        head[FAN],
+        head[SKIP],
+        head[SKIP_STEP],
+        head[STRICT],
+        head[PARTIAL],
+    )
+
+
+@kernel(PROGRAM(INT64S))
+def program_at(head: Int64s) -> Program:
+    """What conditions that look back read."""
+    return Program(
+        head[PLACES],
+        0,
+        head[STRATEGY],
+        head[WINDOW_KIND],
+        head[PROGRAM_WINDOW],
+        False,
+        False,
+        head[BRANCHES],
+        head[WALK_WHOLE],
+        head[WALK_NUMBER],
+        table_at(head, PLACE),
+        table_at(head, KEPT),
+        row_at(head, MOMENTS),
+        table_at(head, TESTS),
+        table_at(head, WALKS),
+        table_at(head, NEGATIONS),
+        table_at(head, MERGE_KEYS),
+    )
+
+
+@kernel(COLUMNS(INT64S))
+def columns_at(head: Int64s) -> Columns:
+    """The columns of all events."""
+    number, null = TABLES + 3 * NUMBER, TABLES + 3 * NULL
+    return Columns(
+        table_at(head, WHOLE),
+        float64_rows(head[number], head[number + 1], head[number + 2]),
+        uint8_rows(head[null], head[null + 1], head[null + 2]),
+        row_at(head, LITERAL),
+        np.empty(0, np.float64),
+        table_at(head, EDGE),
+    )
+
+
+@kernel(SCRATCH(INT64S))
+def scratch_at(head: Int64s) -> Scratch:
+    """Room for the values of one run."""
+    running = TABLES + 3 * SCRATCH_RUNNING
+    running_row = float64_rows(head[running], 1, head[running + 2])
+    return Scratch(
+        row_at(head, SCRATCH_AT),
+        row_at(head, SCRATCH_COUNTED),
+        running_row[0],
+        row_at(head, SCRATCH_CODES),
+        table_at(head, SCRATCH_COUNTED),
+        running_row,
+        row_at(head, SCRATCH_MISSING),
+        table_at(head, SCRATCH_BETWEEN),
+    )
+
+
+@kernel(CONDITIONS(INT64S))
+def conditions_at(head: Int64s) -> Conditions:
+    """What conditions that look back need."""
+    return Conditions(program_at(head), columns_at(head), scratch_at(head), head[AT_HAND], 0)
+
+
+@kernel(EVENTS(INT64S, INT))
+def events_at(head: Int64s, end: int) -> Events:
+    """All events; time has passed up to the end."""
+    nothing = row_at(head, SCRATCH_MISSING)
+    return Events(nothing, nothing, row_at(head, TIMES), row_at(head, KINDS), end, 1)
+
+
+@kernel(ROOM(INT64S, INT))
+def room_at(head: Int64s, key: int) -> Room:
+    """The runs of a key."""
+    keys, arena = TABLES + 3 * KEYS, TABLES + 3 * ARENA
+    counts = int64_row(head[keys] + 8 * KEY_WIDTH * key, KEY_WIDTH)
+    running = TABLES + 3 * NODE_RUNNING
+    return Room(
+        int64_rows(head[arena] + 24 * counts[RUNS_AT], counts[RUN_ROOM], 3),
+        table_at(head, BEHIND),
+        table_at(head, ARRIVALS),
+        int64_rows(head[arena] + 24 * counts[DONE_AT], counts[DONE_ROOM], 3),
+        table_at(head, NODE_TABLE),
+        table_at(head, NODE_AT),
+        table_at(head, NODE_COUNTED),
+        float64_rows(head[running], head[running + 1], head[running + 2]),
+        counts,
+    )
+
+
+@kernel(REPORTED(INT64S))
+def reported_at(head: Int64s) -> Reported:
+    """Room for what is reported."""
+    return Reported(
+        row_at(head, OUT_PARTITION),
+        row_at(head, OUT_FIRST),
+        row_at(head, OUT_ROW),
+        row_at(head, OUT_STEP),
+        row_at(head, OUT_WAITING),
+        row_at(head, OUT_GIVEN_UP),
+    )
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+@borrowing(types.boolean(INT64S, INT64S, INT, INT, INT, INT))
+def moved_block(head: Int64s, counts: Int64s, at: int, room: int, used: int, wanted: int) -> bool:
+    """Gives a key a larger block with what is in it; False: the arena is full."""
+    size = max(counts[room], 4)
+    while size < wanted:
+        size *= 2
+    place = TABLES + 3 * ARENA
+    if head[ARENA_USED] + size > head[place + 1]:
+        head[NEEDED] = size
+        return False
+    before = int64_rows(head[place] + 24 * counts[at], counts[room], 3)
+    after = int64_rows(head[place] + 24 * head[ARENA_USED], size, 3)
+    for number in range(used):
+        for part in range(3):
+            after[number, part] = before[number, part]
+    counts[at], counts[room] = head[ARENA_USED], size
+    head[ARENA_USED] += size
+    return True
+
+
+@borrowing(types.boolean(INT64S, INT64S, INT))
+def made_room(head: Int64s, counts: Int64s, needed: int) -> bool:
+    """Gives a key room for more runs or complete matches; False: the arena is full."""
+    if needed == MORE_RUNS:
+        return moved_block(head, counts, RUNS_AT, RUN_ROOM, counts[RUN_ROOM], 2 * max(counts[RUN_ROOM], head[FAN] + 2))
+    wanted = 2 * (counts[COMPLETE] + counts[ARRIVED] + 1)
+    return moved_block(head, counts, DONE_AT, DONE_ROOM, counts[COMPLETE], wanted)
+
+
+@borrowing(types.boolean(INT64S, INT))
+def begun_key(head: Int64s, key: int) -> bool:
+    """The run that waits for a first event, for a key that is new; False: the arena is full."""
+    place = TABLES + 3 * KEYS
+    counts = int64_row(head[place] + 8 * KEY_WIDTH * key, KEY_WIDTH)
+    for number in range(KEY_WIDTH):
+        counts[number] = 0
+    counts[NEAREST] = counts[QUEUED] = LATEST
+    if not moved_block(head, counts, RUNS_AT, RUN_ROOM, 0, head[FAN] + 3):
+        return False
+    arena = TABLES + 3 * ARENA
+    runs = int64_rows(head[arena] + 24 * counts[RUNS_AT], counts[RUN_ROOM], 3)
+    runs[0, STATE], runs[0, NODE], runs[0, 2] = head[START], -1, NOBODY
+    counts[TAIL], counts[PRESENT] = 1, 1 << min(head[START], BITS)
+    return True
+
+
+@borrowing(types.boolean(INT64S, INT64S, INT))
+def queued(head: Int64s, counts: Int64s, key: int) -> bool:
+    """Puts a key into the queue if a run of it is given up earlier than is known; False: there is no room."""
+    deadline = counts[NEAREST]
+    if deadline >= counts[QUEUED]:
+        return True
+    place = TABLES + 3 * QUEUE
+    at = head[WAITING_KEYS]
+    if at == head[place + 1]:
+        return False
+    queue = int64_rows(head[place], head[place + 1], 2)
+    while at > 0:
+        parent = (at - 1) >> 1
+        if deadline >= queue[parent, 0]:
+            break
+        queue[at, 0], queue[at, 1] = queue[parent, 0], queue[parent, 1]
+        at = parent
+    queue[at, 0], queue[at, 1] = deadline, key
+    head[WAITING_KEYS] += 1
+    counts[QUEUED] = deadline
+    return True
+
+
+@borrowing(types.void(INT64S))
+def drop_first(head: Int64s) -> None:
+    """Takes the first key out of the queue."""
+    place = TABLES + 3 * QUEUE
+    queue = int64_rows(head[place], head[place + 1], 2)
+    size = head[WAITING_KEYS] - 1
+    head[WAITING_KEYS] = size
+    deadline, key, at = queue[size, 0], queue[size, 1], 0
+    while at < size >> 1:
+        child = 2 * at + 1
+        if child + 1 < size and queue[child, 0] > queue[child + 1, 0]:
+            child += 1
+        if deadline <= queue[child, 0]:
+            break
+        queue[at, 0], queue[at, 1] = queue[child, 0], queue[child, 1]
+        at = child
+    queue[at, 0], queue[at, 1] = deadline, key
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+@borrowing(types.void(INT64S, INT64S))
+def take_over(head: Int64s, counts: Int64s) -> None:
+    """Tells a key what all keys share."""
+    counts[NODES], counts[COLLECT_AT], counts[FAILURE] = head[NODES_USED], LATEST, 0
+    counts[REPORTS], counts[EVENTS_REPORTED] = head[REPORTED_RUNS], head[REPORTED_EVENTS]
+    counts[MOST_RUNS], counts[MOST_REPORTS] = head[RUN_LIMIT], head[REPORT_LIMIT]
+
+
+@borrowing(INT(INT64S, INT64S, INT))
+def hand_back(head: Int64s, counts: Int64s, needed: int) -> int:
+    """Notes what all keys share; what hinders the key, or USED."""
+    head[NODES_USED] = counts[NODES]
+    head[REPORTED_RUNS], head[REPORTED_EVENTS] = counts[REPORTS], counts[EVENTS_REPORTED]
+    if counts[FAILURE]:
+        head[NEEDED] = counts[FAILURE]
+        return FAILED
+    if needed in (DONE, A_LOOK, COLLECTION):
+        return USED
+    if needed in (MORE_RUNS, MORE_COMPLETE):
+        return USED if made_room(head, counts, needed) else NEEDS_ARENA
+    head[NEEDED] = needed
+    return NEEDS_ROOM
+
+
+@kernel(INT(INT64S))
+def walk_event(head: Int64s) -> int:
+    """Lets the runs of the key at work do what they do with the event at work; what hinders it, or USED."""
+    key, row = head[KEY_AT_WORK], head[ROW_AT_WORK]
+    machine, conditions, predicate = machine_at(head), conditions_at(head), function_at(head[PREDICATE_AT])
+    events, out = events_at(head, row_at(head, TIMES)[row]), reported_at(head)
+    needed = A_LOOK
+    while needed != DONE:
+        room = room_at(head, key)
+        counts = room.counts
+        if 2 * (counts[TAIL] - counts[HEAD]) + head[FAN] > len(room.behind):
+            head[NEEDED] = MORE_RUNS
+            return NEEDS_ROOM
+        take_over(head, counts)
+        needed = walk_on(machine, conditions, predicate, events, room, out, key, row + 1)
+        hinders = hand_back(head, counts, needed)
+        if hinders != USED:
+            return hinders
+        head[WORK] += 1 + counts[TAIL] - counts[HEAD]
+    counts = room_at(head, key).counts
+    return USED if queued(head, counts, key) else NEEDS_QUEUE
+
+
+@borrowing(types.boolean(INT64S, INT, INT, INT))
+def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
+    """Puts an event behind the others, whose columns are filled; False: no run does anything with it."""
+    place, active = TABLES + 3 * KEYS, TABLES + 3 * ACTIVE
+    counts = int64_row(head[place] + 8 * KEY_WIDTH * key, KEY_WIDTH)
+    if int64_row(head[active], head[active + 2])[kind] & counts[PRESENT] == 0 and time < counts[NEAREST]:
+        return False
+    row, times, kinds = head[SIZE], TABLES + 3 * TIMES, TABLES + 3 * KINDS
+    int64_row(head[times], head[times + 2])[row] = time
+    int64_row(head[kinds], head[kinds + 2])[row] = kind
+    head[SIZE] = row + 1
+    head[ROW_AT_WORK], head[KEY_AT_WORK] = row, key
+    counts[AT_ROW], counts[PHASE] = row, SEEKING
+    return True
+
+
+@kernel(INT(INT64S))
+def went_on(head: Int64s) -> int:
+    """Goes on with the event at work, after room was made."""
+    return walk_event(head)
+
+
+@borrowing(types.void(INT64S, INT))
+def copy_columns(head: Int64s, event: int) -> None:
+    """Fills the columns of the next row from those of an event of a table."""
+    row = head[SIZE]
+    whole, new = TABLES + 3 * WHOLE, TABLES + 3 * NEW_WHOLE
+    for column in range(head[whole + 1]):
+        value = int64_rows(head[new], head[new + 1], head[new + 2])[column, event]
+        int64_rows(head[whole], head[whole + 1], head[whole + 2])[column, row] = value
+    number, new = TABLES + 3 * NUMBER, TABLES + 3 * NEW_NUMBER
+    for column in range(head[number + 1]):
+        fraction = float64_rows(head[new], head[new + 1], head[new + 2])[column, event]
+        float64_rows(head[number], head[number + 1], head[number + 2])[column, row] = fraction
+    null, new = TABLES + 3 * NULL, TABLES + 3 * NEW_NULL
+    for column in range(head[null + 1]):
+        unknown = uint8_rows(head[new], head[new + 1], head[new + 2])[column, event]
+        uint8_rows(head[null], head[null + 1], head[null + 2])[column, row] = unknown
+
+
+@kernel(INT(INT64S, INT, INT))
+def pushed_events(head: Int64s, begin: int, end: int) -> int:
+    """Takes in the events of a table, from one to another; how far it came, or what hinders it, less the number."""
+    times, kinds, keys = row_at(head, NEW_TIMES), row_at(head, NEW_KINDS), row_at(head, NEW_KEYS)
+    taken = row_at(head, TAKEN)
+    head[WORK] = 0
+    for event in range(begin, end):
+        taken[event] = 0
+        if keys[event] < 0:
+            continue
+        copy_columns(head, event)
+        if not begin_event(head, times[event], kinds[event], keys[event]):
+            continue
+        taken[event] = 1
+        hinders = walk_event(head)
+        if hinders != USED:
+            row_at(head, TAKEN)[end] = event
+            return hinders
+        if head[WORK] > UNTIL_A_PAUSE:
+            row_at(head, TAKEN)[end] = event
+            return PAUSED
+    return USED
+
+
+@kernel(INT(INT64S, INT))
+def passed(head: Int64s, until: int) -> int:
+    """Time has passed: runs are given up; what hinders it, or IDLE."""
+    machine, place = machine_at(head), TABLES + 3 * QUEUE
+    while head[WAITING_KEYS] > 0:
+        queue = int64_rows(head[place], head[place + 1], 2)
+        if queue[0, 0] > until:
+            break
+        key = queue[0, 1]
+        room = room_at(head, key)
+        counts = room.counts
+        take_over(head, counts)
+        needed = pass_time(machine, row_at(head, TIMES), room, reported_at(head), key, until)
+        hinders = hand_back(head, counts, needed)
+        if hinders != USED:
+            return hinders
+        if needed == DONE:
+            drop_first(head)
+            counts[QUEUED] = LATEST
+            queued(head, counts, key)  # there is room: one has just gone
+    return IDLE
+
+
+@kernel(INT(INT64S, INT, INT, INT, INT))
+def stepped_event(head: Int64s, time: int, kind: int, key: int, until: int) -> int:
+    """Takes in one event of a key (-1: none), and lets time pass; how many of it stay, and 2 if runs are reported."""
+    used = IDLE
+    if key >= 0 and begin_event(head, time, kind, key):
+        used = walk_event(head)
+        if used != USED:
+            return used
+    place = TABLES + 3 * QUEUE
+    if head[WAITING_KEYS] > 0 and int64_rows(head[place], 1, 2)[0, 0] <= until and passed(head, until) != IDLE:
+        return used + LATER
+    return used + (2 if head[REPORTED_RUNS] > 0 else 0)
+
+
+@kernel(INT(INT64S, INT))
+def new_key(head: Int64s, key: int) -> int:
+    """Begins with a key; what hinders it, or IDLE."""
+    return IDLE if begun_key(head, key) else NEEDS_ARENA
+
+
+begin_key = Entry(new_key)
+step = Entry(stepped_event)
+go_on = Entry(went_on)
+push_table = Entry(pushed_events)
+let_pass = Entry(passed)
+
+
+# --- the whole state ------------------------------------------------------------------------------------------------
+
+
+@borrowing(types.boolean(INT64S, INT, INT))
+def is_idle(head: Int64s, key: int, start: int) -> bool:
+    """Has a key nothing but the run that waits for a first event?"""
+    place, arena = TABLES + 3 * KEYS, TABLES + 3 * ARENA
+    counts = int64_row(head[place] + 8 * KEY_WIDTH * key, KEY_WIDTH)
+    if counts[COMPLETE] > 0 or counts[TAIL] - counts[HEAD] > 1:
+        return False
+    if counts[TAIL] == counts[HEAD]:
+        return True
+    runs = int64_rows(head[arena] + 24 * counts[RUNS_AT], counts[RUN_ROOM], 3)
+    return bool(runs[counts[HEAD], NODE] < 0)
+
+
+@kernel(REPORTED(INT64S))
+def runs_of_all(head: Int64s) -> Reported:
+    """The runs of all keys, as a later call takes them up again; the rows are those of the events."""
+    kept, counts = no_runs(), np.zeros(KEY_WIDTH, np.int64)
+    for key in range(head[KEYS_USED]):
+        if not is_idle(head, key, head[START]):
+            kept = suspended(room_at(head, key), kept, counts, key)
+    return trimmed(kept, counts)
+
+
+@kernel(types.void(INT64S, REPORTED))
+def loaded_runs(head: Int64s, known: Reported) -> None:
+    """Takes up runs of an earlier call, by key; there is room for all of them."""
+    conditions, machine, low = conditions_at(head), machine_at(head), 0
+    while low < len(known.partition):
+        key, high = known.partition[low], low
+        while high < len(known.partition) and known.partition[high] == key:
+            high += 1
+        begun_key(head, key)
+        place = TABLES + 3 * KEYS
+        counts = int64_row(head[place] + 8 * KEY_WIDTH * key, KEY_WIDTH)
+        counts[TAIL] = counts[PRESENT] = 0
+        moved_block(head, counts, RUNS_AT, RUN_ROOM, 0, high - low + head[FAN] + 2)
+        moved_block(head, counts, DONE_AT, DONE_ROOM, 0, high - low + 1)
+        take_over(head, counts)
+        room = room_at(head, key)
+        resume(conditions, room, known, low, high)
+        look_for_nearest(machine, row_at(head, TIMES), room)
+        head[NODES_USED] = counts[NODES]
+        queued(head, counts, key)
+        low = high
+
+
+@kernel(types.void(INT64S))
+def collected_nodes(head: Int64s) -> None:
+    """Drops the nodes that no run needs."""
+    nodes, at, counted = table_at(head, NODE_TABLE), table_at(head, NODE_AT), table_at(head, NODE_COUNTED)
+    place = TABLES + 3 * NODE_RUNNING
+    running = float64_rows(head[place], head[place + 1], head[place + 2])
+    where = np.full(head[NODES_USED], -1, np.int64)
+    for key in range(head[KEYS_USED]):
+        room = room_at(head, key)
+        counts = room.counts
+        for runs, low, high in ((room.runs, counts[HEAD], counts[TAIL]), (room.complete, 0, counts[COMPLETE])):
+            for number in range(low, high):
+                node = runs[number, NODE]
+                while node >= 0 and where[node] < 0:
+                    where[node] = 0
+                    node = nodes[node, BEFORE]
+    kept = 0
+    for node in range(head[NODES_USED]):
+        if where[node] == 0:
+            where[node] = kept
+            before = nodes[node, BEFORE]
+            for part in (ROW, STEP, LENGTH):
+                nodes[kept, part] = nodes[node, part]
+            nodes[kept, BEFORE] = where[before] if before >= 0 else -1
+            at[kept], counted[kept], running[kept] = at[node], counted[node], running[node]
+            kept += 1
+    for key in range(head[KEYS_USED]):
+        room = room_at(head, key)
+        counts = room.counts
+        for runs, low, high in ((room.runs, counts[HEAD], counts[TAIL]), (room.complete, 0, counts[COMPLETE])):
+            for number in range(low, high):
+                if runs[number, NODE] >= 0:
+                    runs[number, NODE] = where[runs[number, NODE]]
+    head[NODES_USED] = kept
+
+
+all_runs = Entry(runs_of_all)
+load_runs = Entry(loaded_runs)
+collect_nodes = Entry(collected_nodes)

@@ -1,0 +1,512 @@
+"""The incremental search of a row pattern: the rows of each partition in arrays that grow, and its unfinished attempt.
+
+The rows themselves lie elsewhere: here each has a number. All of it follows from the rows that are kept and the place
+where the search of each partition stands, so it can be dropped and made again at any time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.budget import checkpoint
+from cepheid.engine.data.columns import storage
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental import row_push as r
+from cepheid.engine.kernels.compile import is_interpreted
+from cepheid.engine.kernels.memory import address_of
+from cepheid.engine.search.row_pattern.arrange import Arranged, window_times
+from cepheid.engine.search.row_pattern.conditions import Conditions, prepare
+from cepheid.engine.search.row_pattern.finalized import Key, Resume, reach
+from cepheid.engine.search.row_pattern.implied import needed_labels, on_start
+from cepheid.engine.search.row_pattern.kernel import BEST, RESUMES
+from cepheid.engine.search.row_pattern.needed import RARE
+from cepheid.engine.search.row_pattern.program import KEYED, Program
+from cepheid.engine.search.row_pattern.run import (
+    FAILURES,
+    FAILURES_PER_ROW,
+    Found,
+    arranged,
+    program_of,
+    search_failed,
+    skip_mode,
+)
+from cepheid.errors import LimitError
+from cepheid.language.match_recognize.bound import BoundClause
+from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
+from cepheid.language.schema import DataType
+
+FIRST_ROOM, SCRATCH_ROOM, RESULT_ROOM = 16, 32, 64
+_BY_ROW = (r.HOLDS, r.NULL, r.WHOLE, r.NUMBER)  # a row of the table for each column
+_ALONG = (r.TIME, r.UPCOMING, r.BEGINS, r.NUMBERS)
+_BY_POSITION = (r.COUNTS, r.KEPT_I, r.KEPT_F, r.KEPT_N, r.PATH, r.BEST_PATH, r.DEAD)
+_FOR_ATTEMPTS = (r.CHOICES, r.TRAIL_AT, r.MARKS_AT, r.UNDO)
+
+
+class NeedsMemoryError(Exception):
+    """The search fails so often that it needs a memory under keys, which has no incremental form."""
+
+
+class Matched(NamedTuple):
+    """What is found: for each match its partition, first row, length and number; and the steps that took rows."""
+
+    places: npt.NDArray[np.int64]
+    steps: npt.NDArray[np.int32]
+
+
+def refusal(clause: BoundClause, schema: pa.Schema) -> str | None:
+    """Why the rows of a clause are searched anew at each step; None: they are not."""
+    if clause.keys:
+        return "its keys are computed"
+    if any(pa.types.is_floating(schema.field(name).type) for name in clause.partition_by):
+        return "a key has a type that Python does not compare as SQL does"
+    conditions = _conditions(clause, schema)
+    if conditions.on_the_way and conditions.seen is None:
+        return "its conditions on the path are not compiled"
+    layout = conditions.predicate.layout
+    kinds = [kind for _, kind, _ in layout.attributes]
+    if any(kind in (DataType.STRING, DataType.DECIMAL) or storage(kind) == "list" for kind in kinds):
+        return "its conditions on the path compare texts, decimals or lists"
+    if layout.read or conditions.predicate.form is not None:
+        return "its conditions on the path are not compiled"
+    return None
+
+
+def _conditions(clause: BoundClause, schema: pa.Schema) -> Conditions:
+    return prepare(clause, arranged(clause, schema.empty_table()), compiled=True)
+
+
+class Part:
+    """A partition: its rows, where its search stands, and an attempt that ran out of rows."""
+
+    def __init__(self, template: Int64s, counted: Int64s) -> None:
+        self.head = template.copy()
+        self.head[r.SELF] = self.head.ctypes.data
+        self.tables: dict[int, npt.NDArray[Any]] = {}
+        self.deadline: int | None = None
+        self.place(r.COUNTED, counted)
+
+    def place(self, number: int, table: npt.NDArray[Any]) -> None:
+        """Puts a table where kernels find it."""
+        self.tables[number] = table
+        write_table(self.head, r.TABLES + 3 * number, table)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return int(self.head[r.HIGH])
+
+    @property
+    def begin(self) -> int:
+        """The first row at which a match may begin that is not known yet."""
+        return int(self.head[r.BEGIN])
+
+    def numbers(self, low: int, high: int) -> Int64s:
+        """The numbers of some of the rows."""
+        numbers: Int64s = self.tables[r.NUMBERS][low:high]
+        return numbers
+
+    def resume(self, start: int) -> Resume:
+        """Where the search goes on, counted from a row."""
+        head = self.head
+        matched = max(int(head[r.MATCHED]) - start, -1)
+        whole = bool(self.tables[r.IS_WHOLE][0]) and start == 0
+        return Resume(int(head[r.BEGIN]) - start, int(head[r.MATCH]), matched, whole)
+
+    def grow(self, room: int) -> None:
+        """Room for so many rows."""
+        for number in _BY_ROW:
+            before = self.tables[number]
+            after = np.zeros((before.shape[0], room), before.dtype)
+            after[:, : before.shape[1]] = before
+            if number == r.NULL and len(after):
+                after[:, before.shape[1] - 1], after[:, -1] = 0, 1  # the last row is one in which all is NULL
+            self.place(number, after)
+        places = self.tables[r.PLACES]
+        wider = np.zeros((places.shape[0], room), np.int64)
+        wider[:, : places.shape[1]] = places
+        self.place(r.PLACES, wider)
+        for number in (*_ALONG, *_BY_POSITION, r.COUNTED):
+            before = self.tables[number]
+            more = room - int(self.head[r.ROOM])
+            if len(before) or number not in (r.UPCOMING, r.BEGINS, r.BEST_PATH):
+                after = np.zeros((len(before) + more, *before.shape[1:]), before.dtype)
+                after[: len(before)] = before
+                self.place(number, after)
+        self.head[r.ROOM] = room
+        if self.head[r.ALLOWANCE]:
+            self.head[r.ALLOWANCE] = FAILURES + FAILURES_PER_ROW * room
+
+    def drop(self, rows: int) -> None:
+        """Forgets the first rows; the attempt begins anew."""
+        head = self.head
+        high, state = self.size, self.tables[r.STATE]
+        for number in _BY_ROW:
+            table = self.tables[number]
+            table[:, : high - rows] = table[:, rows:high].copy()
+        for number in (*_ALONG, r.DEAD):
+            table = self.tables[number]
+            if len(table):
+                table[: high + 1 - rows] = table[rows : high + 1].copy()
+        self.tables[r.DEAD][high + 1 - rows :] = 0
+        if len(self.tables[r.UPCOMING]):
+            following = self.tables[r.UPCOMING][: high - rows]
+            following[following < r.FAR] -= rows
+        head[r.HIGH], head[r.BEGIN] = high - rows, head[r.BEGIN] - rows
+        head[r.MATCHED] = max(head[r.MATCHED] - rows, -1)
+        head[r.KNOWN], head[r.UNSET] = max(head[r.KNOWN] - rows, 0), max(head[r.UNSET] - rows, 0)
+        self.tables[r.IS_WHOLE][0] = 0
+        assert not state[RESUMES], "no attempt is under way"
+
+
+def write_table(head: Int64s, at: int, table: npt.NDArray[Any]) -> None:
+    """Writes where a table is, and its size."""
+    rows = 1 if table.ndim == 1 else table.shape[0]
+    head[at : at + 3] = table.ctypes.data, rows, table.shape[-1]
+
+
+class RowCore:
+    """The partitions of a clause."""
+
+    def __init__(self, clause: BoundClause, schema: pa.Schema) -> None:
+        self.clause, self.schema = clause, schema
+        self.program: Program = program_of(clause)
+        conditions = [*clause.conditions.values()]
+        measures = [expression for _, expression in clause.measures]
+        self.looks_back, self.ahead = reach(conditions)
+        self.back, self.shown_ahead = reach([*conditions, *measures])[0], reach(measures)[1]
+        self.interpreted = is_interpreted()
+        self.within = int(arranged(clause, schema.empty_table()).within)
+        self.conditions = _conditions(clause, schema)
+        self.parts: dict[Key, Part] = {}
+        self.due: list[tuple[int, int, Key]] = []
+        self.tables: list[npt.NDArray[Any]] = []
+        entries = (r.push_rows, r.give_back)
+        self.push_rows, self.give_back = (each.plain() if self.interpreted else each.direct() for each in entries)
+        self.starts = bool(on_start(clause))  # do conditions say at which rows a match may begin?
+        self.needed = -2  # not known yet: the rarest label that every match has
+        self.template = self._template()
+        self.batch = np.zeros(r.BATCH_SIZE, np.int64)
+        self._results(np.zeros((RESULT_ROOM, 4), np.int64), np.zeros(4 * RESULT_ROOM, np.int32))
+
+    # --- rooms ------------------------------------------------------------------------------------------------------
+
+    def _template(self) -> Int64s:
+        """What all partitions share."""
+        clause, judge, program = self.clause, self.conditions.judge, self.program
+        head = np.zeros(r.HEAD_SIZE, np.int64)
+        skip, labels = skip_mode(clause)
+        head[r.SKIP], head[r.UNMATCHED_TOO] = skip, int(clause.rows is RowsPerMatch.ALL_WITH_UNMATCHED)
+        head[r.WITHIN] = self.within
+        head[r.AHEAD], head[r.SHOWN_AHEAD], head[r.LONGEST] = self.ahead, self.shown_ahead, int(clause.longest)
+        head[r.REGISTER_COUNT], head[r.BITS], head[r.LASTING] = program.registers, program.bits, program.lasting
+        head[r.ACTIVE], head[r.FIXED] = judge.active, len(judge.counted) - len(judge.labels)
+        head[r.PREDICATE_AT] = address_of(self.conditions.predicate.call)
+        keyed = self.conditions.seen is not None and program.memory.min(initial=0) <= KEYED
+        head[r.ALLOWANCE] = FAILURES + FAILURES_PER_ROW if keyed else 0
+        head[r.MATCH], head[r.MATCHED] = 1, -1
+        shared: list[npt.NDArray[Any]] = [*program[:7], self.conditions.how, labels]
+        shared += [judge.asks, judge.entry, judge.sets, judge.aggregates]
+        shared += [judge.columns.literal, judge.at.copy(), judge.running.copy(), np.zeros(0, np.int64)]
+        for number, table in enumerate(shared):
+            write_table(head, r.TABLES + 3 * number, table)
+        self.tables = shared
+        return head
+
+    def _part(self) -> Part:
+        judge, room, program = self.conditions.judge, FIRST_ROOM, self.program
+        counted = np.zeros(int(self.template[r.FIXED]) + room, np.int64)
+        counted[: self.template[r.FIXED]] = judge.counted[: self.template[r.FIXED]]
+        part, columns = Part(self.template, counted), judge.columns
+        sets, aggregates = judge.sets.shape[0], judge.aggregates.shape[0]
+        null = np.zeros((columns.null.shape[0], room), np.uint8)
+        null[:, -1:] = 1
+        whole = np.ones(1, np.uint8)
+        wanted: dict[int, npt.NDArray[Any]] = {
+            r.TIME: np.zeros(room, np.int64),
+            r.UPCOMING: np.zeros(room if self.needed >= 0 else 0, np.int64),
+            r.BEGINS: np.zeros(room if self.starts else 0, np.uint8),
+            r.NUMBERS: np.zeros(room, np.int64),
+            r.HOLDS: np.zeros((len(self.clause.labels), room), np.uint8),
+            r.NULL: null,
+            r.DEAD: np.zeros((room + 1, max((program.bits + 7) // 8, 1)), np.uint8),
+            r.WHOLE: np.zeros((columns.whole.shape[0], room), np.int64),
+            r.NUMBER: np.zeros((columns.number.shape[0], room), np.float64),
+            r.COUNTS: np.zeros((room, sets), np.int64),
+            r.PLACES: np.zeros((sets, room), np.int64),
+            r.KEPT_I: np.zeros((room, aggregates), np.int64),
+            r.KEPT_F: np.zeros((room, aggregates), np.float64),
+            r.KEPT_N: np.zeros((room, aggregates), np.int64),
+            r.PATH: np.zeros(room, np.int32),
+            r.BEST_PATH: np.zeros(room if self.clause.longest else 0, np.int32),
+            r.CHOICES: np.zeros((SCRATCH_ROOM, 4), np.int64),
+            r.TRAIL_AT: np.zeros(SCRATCH_ROOM, np.int64),
+            r.MARKS_AT: np.zeros(SCRATCH_ROOM, np.int64),
+            r.UNDO: np.zeros(2 * SCRATCH_ROOM, np.int64),
+            r.REGISTERS: np.full(max(program.registers, 1), -1, np.int64),
+            r.STATE: np.zeros(BEST + 1, np.int64),
+            r.IS_WHOLE: whole,
+        }
+        for number, table in wanted.items():
+            part.place(number, table)
+        part.head[r.ROOM] = room
+        part.head[r.NEEDED] = max(self.needed, -1)
+        return part
+
+    def _results(self, out: npt.NDArray[np.int64], steps: npt.NDArray[np.int32]) -> None:
+        self.out, self.steps = out, steps
+        write_table(self.batch, r.IN_BATCH + 3 * r.OUT, out)
+        write_table(self.batch, r.IN_BATCH + 3 * r.STEPS, steps)
+
+    # --- rows -------------------------------------------------------------------------------------------------------
+
+    def load(self, rows: Arranged, keys: Sequence[Key], resume: dict[Key, Resume], numbers: Int64s) -> None:
+        """Begins with rows that were there, and the places where the search of each partition goes on."""
+        found = self._evaluated(rows, keys, numbers, None)
+        sizes = np.diff(rows.bounds)
+        known = {key: place for place, key in enumerate(keys)}
+        for key, place in resume.items():
+            part = self._new(key)
+            at = known.get(key)
+            if at is not None:
+                part.grow(max(int(part.head[r.ROOM]), 2 * int(sizes[at]) + 2))
+            part.head[r.BEGIN], part.head[r.MATCH], part.head[r.MATCHED] = place.begin, place.number, place.matched
+            part.tables[r.IS_WHOLE][0] = place.whole
+        for key in keys:
+            if key not in self.parts:
+                self._new(key).grow(2 * int(sizes[known[key]]) + 2)
+        # No row is known to decide anything: the search looks at them with the next rows.
+        for key, at in known.items():
+            part, low, high = self.parts[key], int(rows.bounds[at]), int(rows.bounds[at + 1])
+            self._lay_down(part, found, low, high)
+            if self.within:
+                self._wait(key, part)
+
+    def _lay_down(self, part: Part, found: _Evaluated, low: int, high: int) -> None:
+        size = high - low
+        for number, table in ((r.HOLDS, found.holds), (r.NULL, found.null)):
+            part.tables[number][:, :size] = table[:, low:high]
+        part.tables[r.WHOLE][:, :size] = found.whole[:, low:high]
+        part.tables[r.NUMBER][:, :size] = found.number[:, low:high]
+        part.tables[r.TIME][:size], part.tables[r.NUMBERS][:size] = found.time[low:high], found.numbers[low:high]
+        if len(part.tables[r.BEGINS]):
+            part.tables[r.BEGINS][:size] = found.begins[low:high]
+        if len(part.tables[r.UPCOMING]):
+            part.tables[r.UPCOMING][:size] = r.FAR
+        part.head[r.HIGH] = size
+
+    def _new(self, key: Key) -> Part:
+        part = self.parts[key] = self._part()
+        return part
+
+    def _evaluated(
+        self, rows: Arranged, keys: Sequence[Key], numbers: Int64s, take: Callable[[Int64s], pa.Table] | None
+    ) -> _Evaluated:
+        """Conditions on rows alone, over new rows; with those before them that they look at."""
+        count = len(keys)
+        begins, ends = rows.bounds[:-1].copy(), rows.bounds[1:].copy()
+        edges = np.stack([begins, ends], axis=1)
+        over = np.zeros(count, np.int64)
+        known = [self.parts[key].size if key in self.parts and take is not None else 0 for key in keys]
+        into = np.array(known, np.int64)
+        around = self.looks_back + self.ahead
+        if take is not None and around and any(known):
+            before = [min(around, size) for size in known]
+            over = np.minimum(np.array(before, np.int64), self.ahead)
+            own = [
+                self.parts[key].numbers(size - some, size)
+                for key, size, some in zip(keys, known, before, strict=True)
+                if some
+            ]
+            context = take(np.concatenate(own)).cast(rows.table.schema)
+            shift = np.cumsum(before)
+            order: list[int] = []
+            for place in range(count):
+                order += range(int(shift[place]) - before[place], int(shift[place]))
+                order += range(int(shift[-1] + begins[place]), int(shift[-1] + ends[place]))
+            chosen = np.array(order, np.int64)
+            whole = pa.concat_tables([context, rows.table]).take(pa.array(chosen))
+            bounds = np.concatenate([[0], np.cumsum(np.array(before) + ends - begins)])
+            numbers = np.concatenate([*own, numbers])[chosen]
+            rows = Arranged(whole, bounds, rows.time[:0], rows.within)
+            ends = bounds[1:]
+            edges = np.stack([bounds[:-1] + np.array(before) - over, ends], axis=1)
+            into = into - over
+        conditions = prepare(self.clause, rows, compiled=True)
+        if self.needed == -2:
+            self._choose_needed(conditions)
+        columns, length = conditions.judge.columns, rows.table.num_rows
+        time = window_times(rows.table, self.clause) if self.within else np.zeros(length, np.int64)
+        width = (columns.whole.shape[0], columns.number.shape[0], columns.null.shape[0])
+        if not conditions.on_the_way:
+            shapes = ((width[0], length), np.int64), ((width[1], length), np.float64), ((width[2], length), np.uint8)
+            whole_, number, null = (np.zeros(shape, kind) for shape, kind in shapes)
+        else:
+            whole_, number, null = columns.whole, columns.number, columns.null
+        return _Evaluated(
+            np.ascontiguousarray(edges.reshape(-1)),
+            into,
+            time,
+            conditions.begins,
+            numbers,
+            conditions.holds,
+            null,
+            whole_,
+            number,
+        )
+
+    def _choose_needed(self, conditions: Conditions) -> None:
+        """Which label that every match has is rare? With few rows nobody knows, and any one will do."""
+        clause, holds = self.clause, conditions.holds
+        wanted = needed_labels(clause.pattern)
+        labels = [at for at, label in enumerate(clause.labels) if label in wanted and label in clause.conditions]
+        counts = {at: int(np.count_nonzero(holds[at])) for at in labels}
+        rarest = min(counts, key=counts.__getitem__, default=-1)
+        self.needed = rarest if rarest >= 0 and counts[rarest] <= RARE * max(holds.shape[1], 1) else -1
+
+    def push(
+        self,
+        rows: Arranged,
+        keys: Sequence[Key],
+        numbers: Int64s,
+        take: Callable[[Int64s], pa.Table],
+        horizon: int | None,
+    ) -> tuple[Matched, list[Key]]:
+        """Takes in new rows in order, and lets time pass; None: no more will come."""
+        found = self._evaluated(rows, keys, numbers, take)
+        touched = [self.parts[key] if key in self.parts else self._new(key) for key in keys]
+        every = dict.fromkeys(keys)
+        late = [key for key in self._passed(horizon) if key not in every]
+        touched += [self.parts[key] for key in late]
+        names = [*keys, *late]
+        edges = np.concatenate([found.edges, np.zeros(2 * len(late), np.int64)])
+        into = np.concatenate([found.into, np.array([self.parts[key].size for key in late], np.int64)])
+        heads = np.array([part.head.ctypes.data for part in touched], np.int64)
+        batch = self.batch
+        batch[r.OPEN], batch[r.HORIZON] = int(horizon is not None), 0 if horizon is None else horizon
+        batch[r.FOUND] = batch[r.STEPS_FOUND] = batch[r.WORK] = 0
+        held: list[npt.NDArray[Any]] = [heads, edges, into, *found[2:]]
+        for number, table in enumerate(held):
+            write_table(batch, r.IN_BATCH + 3 * number, table)
+        returned = self.push_rows(batch, 0)
+        while returned != r.ALL_DONE:
+            if returned != r.PAUSED:
+                at = int(batch[r.DONE])
+                self._make_way(returned, touched[at], edges[2 * at : 2 * at + 2], into[at : at + 1])
+            checkpoint()
+            returned = self.push_rows(batch, int(batch[r.DONE]))
+        if horizon is not None and self.within:
+            for key, part in zip(names, touched, strict=True):
+                self._wait(key, part)
+        number, taken = int(batch[r.FOUND]), int(batch[r.STEPS_FOUND])
+        return Matched(self.out[:number].copy(), self.steps[:taken].copy()), names
+
+    def _make_way(self, returned: int, part: Part, edges: Int64s, into: Int64s) -> None:
+        """Makes room for a partition, or raises an error."""
+        if returned >= r.SKIPS:
+            raise search_failed(returned - r.SKIPS)
+        if returned == r.NEEDS_MEMORY:
+            raise NeedsMemoryError
+        if returned == r.NEEDS_ROWS:
+            needed = part.size + int(edges[1] - edges[0]) + self.ahead + 2
+            unused = max(part.begin - self.back - self.ahead, 0)
+            if 2 * unused >= part.size and unused:
+                self.shorten(part, unused)
+                into -= unused
+                needed -= unused
+            if needed > int(part.head[r.ROOM]):
+                part.grow(2 * needed)
+        elif returned == r.NEEDS_SCRATCH:
+            for number in _FOR_ATTEMPTS:
+                before = part.tables[number]
+                part.place(number, np.zeros((2 * len(before), *before.shape[1:]), np.int64))
+        elif returned == r.NEEDS_RESULTS:
+            out = np.zeros((2 * len(self.out), 4), np.int64)
+            steps = np.zeros(2 * len(self.steps) + 2 * part.size, np.int32)
+            out[: len(self.out)], steps[: len(self.steps)] = self.out, self.steps
+            self._results(out, steps)
+
+    # --- time -------------------------------------------------------------------------------------------------------
+
+    def _wait(self, key: Key, part: Part) -> None:
+        """Notes when the window of a partition's first open row has passed."""
+        head = part.head
+        begin = int(head[r.BEGIN])
+        deadline = None
+        if begin < head[r.HIGH]:
+            deadline = int(part.tables[r.TIME][begin]) + int(head[r.WITHIN]) - 1
+        if deadline != part.deadline:
+            part.deadline = deadline
+            if deadline is not None:
+                heapq.heappush(self.due, (deadline, id(part), key))
+
+    def _passed(self, horizon: int | None) -> list[Key]:
+        """The partitions whose windows have passed; all that have open rows if no more come."""
+        if horizon is None:
+            return [key for key, part in self.parts.items() if part.begin < part.size]
+        found, due = [], self.due
+        while due and due[0][0] <= horizon:
+            deadline, _, key = heapq.heappop(due)
+            part = self.parts.get(key)
+            if part is not None and part.deadline == deadline:
+                part.deadline = None
+                found.append(key)
+        return list(dict.fromkeys(found))
+
+    def earliest(self) -> int | None:
+        """No window passes before."""
+        return self.due[0][0] if self.due else None
+
+    # --- what is kept -----------------------------------------------------------------------------------------------
+
+    def kept(self, part: Part) -> int:
+        """The first row of a partition that a later match may need."""
+        return max(part.begin - self.back, 0)
+
+    def shorten(self, part: Part, rows: int) -> None:
+        """Forgets the first rows of a partition."""
+        if rows:
+            self.give_back(part.head)
+            part.drop(rows)
+
+    def check_limit(self, keys: Sequence[Key], limit: int | None) -> None:
+        """An error if too many rows of a partition are undecided."""
+        if limit is None:
+            return
+        for key in keys:
+            part = self.parts[key]
+            if part.size - self.kept(part) > limit:
+                hint = "add WITHIN, or allow more with max_rows"
+                raise LimitError(f"more than {limit:,} rows of a partition are undecided", hint=hint)
+
+    def found_rows(self, found: Matched, keys: Sequence[Key]) -> tuple[Int64s, Int64s, Found, Int64s]:
+        """The rows that matches and measures need: their numbers, bounds, the matches in them, their numbers."""
+        pieces, starts, bounds = [], [], [0]
+        for partition, start, length, _ in found.places.tolist():
+            part = self.parts[keys[partition]]
+            low = max(start - self.back, 0)
+            high = min(start + max(length, 1) + self.shown_ahead, part.size)
+            pieces.append(part.numbers(low, high))
+            starts.append(bounds[-1] + start - low)
+            bounds.append(bounds[-1] + high - low)
+        matches = Found(np.array(starts, np.int64), found.places[:, 2].copy(), found.steps.astype(np.int64))
+        return np.concatenate(pieces), np.array(bounds, np.int64), matches, found.places[:, 3].copy()
+
+
+class _Evaluated(NamedTuple):
+    """New rows with their conditions: from and to where each partition's lie, and where they go; then by row."""
+
+    edges: Int64s
+    into: Int64s
+    time: Int64s
+    begins: npt.NDArray[np.uint8]
+    numbers: Int64s
+    holds: npt.NDArray[np.uint8]
+    null: npt.NDArray[np.uint8]
+    whole: npt.NDArray[np.int64]
+    number: npt.NDArray[np.float64]

@@ -1,0 +1,393 @@
+"""Row patterns, row by row: the rows of each partition and its unfinished attempt stay in arrays between calls.
+
+All that is known of a partition is reached from one array, `head`, which holds numbers and the addresses of the other
+arrays. New rows are put behind those that are there, and the search goes on with the attempt that ran out of rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.memory import float64_rows, function_at, int32_row, int64_row, int64_rows, uint8_rows
+from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.search.row_pattern.kernel import (
+    AT_ROW,
+    BYTES,
+    FAILURES,
+    INT32S,
+    MARKS,
+    MODE,
+    OUT_OF_ROOM,
+    PROGRAM,
+    RESUMES,
+    ROWS,
+    SCRATCH,
+    UNMATCHED,
+    UNSETTLED,
+    Mode,
+    Rows,
+    Scratch,
+    attempt,
+    is_hopeless,
+    next_start,
+    settle,
+)
+from cepheid.engine.search.row_pattern.memory import MEMORY, Memory
+from cepheid.engine.search.row_pattern.path_state import PATH_STATE, Judging, PathState
+from cepheid.engine.search.row_pattern.program import Program
+
+# The numbers in `head`: the partition's rows, and where its search stands.
+LOW, HIGH, BEGIN, MATCH, MATCHED, KNOWN, UNSET, LAZY, ROOM = range(9)
+# The clause: a label that every match has, the window, and what it asks for; the program; the conditions.
+NEEDED, WITHIN, SKIP, UNMATCHED_TOO, AHEAD, SHOWN_AHEAD, LONGEST, ALLOWANCE = range(9, 17)
+REGISTER_COUNT, BITS, LASTING, ACTIVE, FIXED, PREDICATE_AT, SELF = range(17, 24)
+# Tables, three numbers for each: the address, rows and columns. First those that all partitions share.
+TABLES = 24
+KIND, LEFT, RIGHT, LABEL, EXIT, EXCLUDED, MEMORY_OF, ALWAYS, SKIP_LABELS = range(9)
+ASKS, ENTRY, SETS, AGGREGATES, LITERAL, AT, RUNNING, EMPTY = range(9, 17)
+# Then those of a partition, by row...
+TIME, UPCOMING, BEGINS, NUMBERS, HOLDS, NULL, DEAD, WHOLE, NUMBER = range(17, 26)
+# ... by position of a path, and room for an attempt.
+COUNTS, PLACES, COUNTED, KEPT_I, KEPT_F, KEPT_N, PATH, BEST_PATH = range(26, 34)
+CHOICES, TRAIL_AT, MARKS_AT, UNDO, REGISTERS, STATE, IS_WHOLE = range(34, 41)
+NUMBER_OF_TABLES = 41
+HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
+
+# The numbers in `batch`: new rows by partition; what is found.
+OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK = range(6)
+HEADS, FROM, INTO, NEW_TIME, NEW_BEGINS, NEW_NUMBERS, NEW_HOLDS, NEW_NULL, NEW_WHOLE, NEW_NUMBER, OUT, STEPS = range(12)
+IN_BATCH = 6
+BATCH_SIZE = IN_BATCH + 36
+
+# What a call returns: all is done; what hinders a partition; whether AFTER MATCH SKIP failed, and why, from 10 on.
+ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, SKIPS = 0, 1, 2, 3, 4, 5, 6, 10
+FAR = 2**62
+LONG = 32  # rows of an attempt in vain, after which the next one waits for the label that every match has
+UNTIL_A_PAUSE = 1 << 20
+INT = types.int64
+
+
+@kernel(INT64_ROWS(INT64S, INT))
+def whole_table(head: Int64s, number: int) -> npt.NDArray[np.int64]:
+    """A table of whole numbers."""
+    at = TABLES + 3 * number
+    return int64_rows(head[at], head[at + 1], head[at + 2])
+
+
+@kernel(INT64S(INT64S, INT))
+def whole_row(head: Int64s, number: int) -> Int64s:
+    """A row of whole numbers."""
+    at = TABLES + 3 * number
+    return int64_row(head[at], head[at + 2])
+
+
+@kernel(INT32S(INT64S, INT))
+def short_row(head: Int64s, number: int) -> npt.NDArray[np.int32]:
+    """A row of short whole numbers."""
+    at = TABLES + 3 * number
+    return int32_row(head[at], head[at + 2])
+
+
+@kernel(types.uint8[:, ::1](INT64S, INT))
+def byte_table(head: Int64s, number: int) -> npt.NDArray[np.uint8]:
+    """A table of bytes."""
+    at = TABLES + 3 * number
+    return uint8_rows(head[at], head[at + 1], head[at + 2])
+
+
+@kernel(BYTES(INT64S, INT))
+def byte_row(head: Int64s, number: int) -> npt.NDArray[np.uint8]:
+    """A row of bytes."""
+    at = TABLES + 3 * number
+    row: npt.NDArray[np.uint8] = uint8_rows(head[at], 1, head[at + 2])[0]
+    return row
+
+
+@kernel(types.float64[:, ::1](INT64S, INT))
+def number_table(head: Int64s, number: int) -> npt.NDArray[np.float64]:
+    """A table of fractions."""
+    at = TABLES + 3 * number
+    return float64_rows(head[at], head[at + 1], head[at + 2])
+
+
+@kernel(PROGRAM(INT64S))
+def program_at(head: Int64s) -> Program:
+    """The program of the pattern."""
+    return Program(
+        short_row(head, KIND),
+        short_row(head, LEFT),
+        short_row(head, RIGHT),
+        short_row(head, LABEL),
+        short_row(head, EXIT),
+        short_row(head, EXCLUDED),
+        short_row(head, MEMORY_OF),
+        head[REGISTER_COUNT],
+        head[BITS],
+        head[LASTING],
+    )
+
+
+@kernel(ROWS(INT64S))
+def rows_at(head: Int64s) -> Rows:
+    """The rows of the partition."""
+    nothing = whole_row(head, EMPTY)
+    return Rows(
+        int64_row(head[SELF] + 8 * LOW, 2),
+        whole_row(head, TIME),
+        byte_row(head, ALWAYS),
+        byte_table(head, HOLDS),
+        nothing,
+        nothing,
+        nothing,
+        byte_row(head, IS_WHOLE),
+        nothing,
+        whole_row(head, UPCOMING),
+        byte_row(head, BEGINS),
+    )
+
+
+@kernel(MODE(INT64S, INT64S))
+def mode_at(head: Int64s, batch: Int64s) -> Mode:
+    """What the clause asks for."""
+    return Mode(
+        head[WITHIN],
+        head[SKIP],
+        byte_row(head, SKIP_LABELS),
+        head[UNMATCHED_TOO],
+        batch[OPEN],
+        batch[HORIZON],
+        head[AHEAD],
+        head[SHOWN_AHEAD],
+        head[LONGEST],
+        0,
+        head[ALLOWANCE],
+        FAR,
+    )
+
+
+@kernel(COLUMNS(INT64S))
+def columns_at(head: Int64s) -> Columns:
+    """What conditions read."""
+    return Columns(
+        whole_table(head, WHOLE),
+        number_table(head, NUMBER),
+        byte_table(head, NULL),
+        whole_row(head, LITERAL),
+        np.empty(0, np.float64),
+        np.zeros((0, 0), np.int64),
+    )
+
+
+@kernel(PATH_STATE(INT64S))
+def judge_at(head: Int64s) -> PathState:
+    """What is kept of a path."""
+    counted = whole_row(head, COUNTED)
+    return PathState(
+        head[ACTIVE],
+        whole_table(head, ASKS),
+        whole_table(head, ENTRY),
+        byte_table(head, SETS),
+        whole_table(head, AGGREGATES),
+        whole_table(head, COUNTS),
+        whole_table(head, PLACES),
+        counted[head[FIXED] :],
+        whole_table(head, KEPT_I),
+        number_table(head, KEPT_F),
+        whole_table(head, KEPT_N),
+        whole_row(head, AT),
+        counted,
+        number_table(head, RUNNING)[0],
+        columns_at(head),
+    )
+
+
+@kernel(MEMORY())
+def no_memory() -> Memory:
+    """A memory that is never used."""
+    bytes_, wholes = np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.int64)
+    return Memory(wholes, bytes_, wholes, wholes, np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(2, np.int64))
+
+
+@kernel(SCRATCH(INT64S))
+def scratch_at(head: Int64s) -> Scratch:
+    """Room for an attempt, or one that is not finished."""
+    return Scratch(
+        short_row(head, PATH),
+        whole_table(head, CHOICES),
+        whole_row(head, TRAIL_AT),
+        whole_row(head, MARKS_AT),
+        whole_row(head, UNDO),
+        whole_row(head, REGISTERS),
+        whole_row(head, STATE),
+        short_row(head, BEST_PATH),
+        byte_table(head, DEAD),
+    )
+
+
+@borrowing(types.void(INT64S, INT))
+def look_for_needed(head: Int64s, known: int) -> None:
+    """Notes for each row the next one that may have the label that every match has, as far as rows are known."""
+    upcoming, holds = TABLES + 3 * UPCOMING, TABLES + 3 * HOLDS
+    if head[NEEDED] < 0:
+        return
+    following = int64_row(head[upcoming], head[upcoming + 2])
+    held = uint8_rows(head[holds], head[holds + 1], head[holds + 2])
+    for row in range(head[KNOWN], known):
+        if held[head[NEEDED], row]:
+            for earlier in range(head[UNSET], row + 1):
+                following[earlier] = row
+            head[UNSET] = row + 1
+    head[KNOWN] = max(head[KNOWN], known)
+
+
+@kernel(INT(INT64S, INT64S, INT))
+def searched(head: Int64s, batch: Int64s, partition: int) -> int:
+    """Goes on with the search of a partition; what hinders it, or ALL_DONE."""
+    program, rows, mode, scratch = program_at(head), rows_at(head), mode_at(head, batch), scratch_at(head)
+    judging, memory = Judging(judge_at(head), function_at(head[PREDICATE_AT])), no_memory()
+    at_out, at_steps = IN_BATCH + 3 * OUT, IN_BATCH + 3 * STEPS
+    out = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
+    steps = int32_row(batch[at_steps], batch[at_steps + 2])
+    high = head[HIGH]
+    look_for_needed(head, high - head[AHEAD] if mode.open else high)
+    while head[BEGIN] < high:
+        start = head[BEGIN]
+        if stop_flag() != 0:
+            return STOPPED
+        if batch[FOUND] >= len(out) or batch[STEPS_FOUND] + high - start > len(steps):
+            return NEEDS_RESULTS
+        length, hopeless = UNMATCHED, is_hopeless(rows, mode, start, high)
+        if hopeless and scratch.state[RESUMES]:
+            settle(program, scratch, memory, UNSETTLED, mode.longest)
+            head[LAZY] = int(scratch.state[AT_ROW] - start > LONG)
+            scratch.state[RESUMES] = 0
+        if not hopeless:
+            waits = head[LAZY] and mode.open and mode.within > 0 and not mode.unmatched
+            if waits and head[NEEDED] >= 0 and rows.upcoming[start] >= high and not scratch.state[RESUMES]:
+                break
+            head[LAZY] = 0
+            length = attempt(program, rows, mode, judging, memory, scratch, 0, start, head[MATCH])
+            batch[WORK] += 1 + scratch.state[MARKS]
+            if length == UNSETTLED:
+                break
+            settle(program, scratch, memory, length, mode.longest)
+        if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
+            return NEEDS_MEMORY
+        if length == OUT_OF_ROOM:
+            return NEEDS_SCRATCH
+        if mode.open and length > 0 and start + length + mode.shown_ahead > high:
+            break
+        if length == UNMATCHED:
+            if mode.unmatched and start > head[MATCHED]:
+                out[batch[FOUND], 0], out[batch[FOUND], 1], out[batch[FOUND], 2] = partition, start, UNMATCHED
+                out[batch[FOUND], 3] = head[MATCH]
+                batch[FOUND] += 1
+            head[BEGIN] = start + 1
+            continue
+        onward = start + 1
+        if length > 0:
+            onward = next_start(program, mode, scratch.path, start, length)
+            if onward < 0:
+                return SKIPS - onward
+        place = batch[FOUND]
+        out[place, 0], out[place, 1], out[place, 2], out[place, 3] = partition, start, length, head[MATCH]
+        batch[FOUND] = place + 1
+        for position in range(length):
+            steps[batch[STEPS_FOUND] + position] = scratch.path[position]
+        batch[STEPS_FOUND] += length
+        head[MATCH] += 1
+        head[MATCHED] = max(head[MATCHED], start + length - 1)
+        head[BEGIN] = onward
+    scratch.state[FAILURES] = 0
+    return ALL_DONE
+
+
+@borrowing(types.void(INT64S, INT64S, INT))
+def append_rows(head: Int64s, batch: Int64s, partition: int) -> None:
+    """Puts the new rows of a partition where they belong; there is room for them."""
+    place = IN_BATCH + 3 * FROM
+    edges = int64_row(batch[place], batch[place + 2])
+    place = IN_BATCH + 3 * INTO
+    into = int64_row(batch[place], batch[place + 2])[partition]
+    begin, end = edges[2 * partition], edges[2 * partition + 1]
+    for number in range(3):
+        new, own = IN_BATCH + 3 * (NEW_HOLDS + number), TABLES + 3 * (HOLDS + number if number < 2 else WHOLE)
+        if number < 2:
+            source = uint8_rows(batch[new], batch[new + 1], batch[new + 2])
+            target = uint8_rows(head[own], head[own + 1], head[own + 2])
+            for column in range(head[own + 1]):
+                for row in range(begin, end):
+                    target[column, into + row - begin] = source[column, row]
+        else:
+            wholes = int64_rows(batch[new], batch[new + 1], batch[new + 2])
+            into_wholes = int64_rows(head[own], head[own + 1], head[own + 2])
+            for column in range(head[own + 1]):
+                for row in range(begin, end):
+                    into_wholes[column, into + row - begin] = wholes[column, row]
+    new, own = IN_BATCH + 3 * NEW_NUMBER, TABLES + 3 * NUMBER
+    fractions = float64_rows(batch[new], batch[new + 1], batch[new + 2])
+    into_fractions = float64_rows(head[own], head[own + 1], head[own + 2])
+    for column in range(head[own + 1]):
+        for row in range(begin, end):
+            into_fractions[column, into + row - begin] = fractions[column, row]
+    new, own = IN_BATCH + 3 * NEW_BEGINS, TABLES + 3 * BEGINS
+    if head[own + 2] > 0:
+        flags, into_flags = uint8_rows(batch[new], 1, batch[new + 2]), uint8_rows(head[own], 1, head[own + 2])
+        for row in range(begin, end):
+            into_flags[0, into + row - begin] = flags[0, row]
+    for number in range(2):
+        new, own = IN_BATCH + 3 * (NEW_TIME if number else NEW_NUMBERS), TABLES + 3 * (TIME if number else NUMBERS)
+        values, into_values = int64_row(batch[new], batch[new + 2]), int64_row(head[own], head[own + 2])
+        for row in range(begin, end):
+            into_values[into + row - begin] = values[row]
+    own = TABLES + 3 * UPCOMING
+    if head[own + 2] > 0:
+        following = int64_row(head[own], head[own + 2])
+        for row in range(begin, end):
+            following[into + row - begin] = FAR
+    head[HIGH] = into + end - begin
+
+
+@kernel(INT(INT64S, INT))
+def pushed_rows(batch: Int64s, first: int) -> int:
+    """Takes in the new rows of all partitions of a batch, from one on, and searches them; what hinders it."""
+    place, edges_at, into_at = IN_BATCH + 3 * HEADS, IN_BATCH + 3 * FROM, IN_BATCH + 3 * INTO
+    heads = int64_row(batch[place], batch[place + 2])
+    for partition in range(first, len(heads)):
+        batch[DONE] = partition
+        head = int64_row(heads[partition], HEAD_SIZE)
+        edges = int64_row(batch[edges_at], batch[edges_at + 2])
+        into = int64_row(batch[into_at], batch[into_at + 2])
+        number = edges[2 * partition + 1] - edges[2 * partition]
+        if into[partition] + number + 1 > head[ROOM]:
+            return NEEDS_ROWS
+        append_rows(head, batch, partition)
+        edges[2 * partition + 1], into[partition] = edges[2 * partition], head[HIGH]  # they are there now
+        hinders = searched(head, batch, partition)
+        if hinders != ALL_DONE:
+            return hinders
+        if batch[WORK] > UNTIL_A_PAUSE:
+            batch[WORK] = 0
+            batch[DONE] = partition + 1
+            return PAUSED
+    return ALL_DONE
+
+
+@kernel(INT(INT64S))
+def given_back(head: Int64s) -> int:
+    """Takes back the marks of an attempt that is not finished: it begins anew."""
+    scratch = scratch_at(head)
+    if scratch.state[RESUMES]:
+        settle(program_at(head), scratch, no_memory(), UNSETTLED, 0)
+        scratch.state[RESUMES] = 0
+    return 0
+
+
+push_rows = Entry(pushed_rows)
+give_back = Entry(given_back)

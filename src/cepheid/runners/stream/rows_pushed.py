@@ -1,0 +1,100 @@
+"""A row pattern whose search stays in memory from one step to the next (engine/incremental/row_core.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.engine.incremental.row_core import RowCore
+from cepheid.engine.search.row_pattern.arrange import Arranged
+from cepheid.engine.search.row_pattern.finalized import Key, Resume, Retained, keys_of, remembers
+from cepheid.engine.search.row_pattern.run import arranged, assemble
+from cepheid.language.match_recognize.bound import BoundClause
+from cepheid.language.match_recognize.limits import check_matches
+from cepheid.runners.stream.pushed import Place, PushedSearch
+
+
+class PushedRows(PushedSearch):
+    """The search at work. The log has the rows of all partitions, in the order in which they were searched."""
+
+    core: RowCore
+    saved: dict[Key, Resume]
+
+    def __init__(self, clause: BoundClause, schema: pa.Schema, limit: int | None, most: int) -> None:
+        self.narrow = arranged(clause, schema.empty_table()).table.schema
+        super().__init__(self.narrow, {})
+        self.clause, self.columns, self.limit, self.most = clause, schema, limit, most
+        self.remembers = remembers(clause)
+
+    def made_again(self, place: Place, held: pa.Table, more: pa.Table) -> RowCore:
+        """The search over the first rows, and the others taken in since."""
+        core = RowCore(self.clause, self.columns)
+        rows = arranged(self.clause, held)
+        self.log.add_table(rows.table, None)
+        core.load(rows, keys_of(self.clause, rows), place.saved, np.arange(held.num_rows))
+        if more.num_rows or place.until is not None:
+            self._taken(core, more, place.until)
+        return core
+
+    def _taken(self, core: RowCore, released: pa.Table, horizon: int | None) -> Any:
+        rows = arranged(self.clause, released)
+        keys, first = keys_of(self.clause, rows), self.log.rows
+        numbers = np.arange(first, first + rows.table.num_rows)
+        if rows.table.num_rows:
+            self.log.add_table(rows.table, None)
+        return core.push(rows, keys, numbers, self.log.take, horizon)
+
+    def push(self, released: pa.Table, horizon: int | None) -> pa.Table | None:
+        """Takes in rows and lets time pass; the rows of the result that are decided, or None."""
+        core = self.core
+        found, keys = self._taken(core, released, horizon)
+        self.until = horizon
+        core.check_limit(keys, self.limit)
+        number = int(np.count_nonzero(found.places[:, 2] >= 0))
+        check_matches(number, self.most)
+        if not len(found.places):
+            return None
+        rows, bounds, matches, numbers = core.found_rows(found, keys)
+        over = Arranged(self.log.take(rows), bounds, np.empty(0, np.int64), core.within)
+        return assemble(self.clause, core.program, over, matches, numbers)
+
+    def forget(self) -> None:
+        """Leaves out the rows that no later match needs, and partitions without rows."""
+        core, which = self.core, np.zeros(self.log.rows, bool)
+        resume: dict[Key, Resume] = {}
+        for key, part in list(core.parts.items()):
+            kept = core.kept(part)
+            if kept == part.size and not self.remembers:
+                del core.parts[key]
+                continue
+            which[part.numbers(kept, part.size)] = True
+            resume[key] = part.resume(kept)
+            core.shorten(part, kept)
+        numbers = np.cumsum(which) - 1
+        for part in core.parts.values():
+            own = part.numbers(0, part.size)
+            own[:] = numbers[own]
+        self.log.keep(which)
+        self.saved = resume
+
+    def retained(self, place: Place) -> Retained:
+        """The rows that a later match may need, and where the search of each partition goes on."""
+        core: RowCore = self.go_to(place)
+        self.at = place
+        rows, resume = [np.zeros(0, np.int64)], {}
+        for key, part in core.parts.items():
+            kept = core.kept(part)
+            if kept < part.size or self.remembers:
+                rows.append(part.numbers(kept, part.size))
+                resume[key] = part.resume(kept)
+        table = self.log.take(np.concatenate(rows))
+        plain = self.columns.empty_table().select(table.column_names).schema
+        return Retained(table.cast(plain), resume)
+
+    def earliest(self, place: Place) -> int | None:
+        """No window passes before, from a place on."""
+        earliest: int | None = self.go_to(place).earliest()
+        self.at = place
+        return earliest

@@ -1,0 +1,62 @@
+"""Searches that stay in memory between calls: a stream cut anywhere, dropped and made again, equals its table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cepheid.engine.incremental import row_core, row_push
+from cepheid.engine.kernels.compile import COMPILES
+from cepheid.runners.stream import pushed, rows
+from cepheid.runners.stream.rows import RowStream
+from contract.rows import RowCase
+from rows.row_cases import bound, rows_of
+from strategies.rows import CONDITIONS, clauses, tables
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "MANY", 0)
+    monkeypatch.setattr(pushed, "LEAST", 3)
+    monkeypatch.setattr(row_core, "FIRST_ROOM", 2)
+    monkeypatch.setattr(row_core, "SCRATCH_ROOM", 1)
+    monkeypatch.setattr(row_core, "RESULT_ROOM", 1)
+    if not COMPILES:
+        monkeypatch.setattr(row_push, "LONG", 1)
+
+
+_within = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def cases(conditions: str) -> st.SearchStrategy[RowCase]:
+    """A drawn clause over a longer table."""
+    return st.builds(RowCase, clauses(CONDITIONS[conditions]), tables(16))
+
+
+@_within
+@given(cases("of rows") | cases("of paths"), st.integers(0, 3), st.data())
+def test_a_drawn_stream_equals_its_table(case: RowCase, delay: int, data: st.DataObject) -> None:
+    late = [at + data.draw(st.integers(0, delay)) for at in case.table.column("id").to_pylist()]
+    ordered = case.table.take(pa.array(sorted(range(len(late)), key=late.__getitem__), pa.int64()))
+    case = RowCase(case.clause.replace("$", "()"), ordered)  # a stream has no last row
+    whole = case.found("auto")
+    if not isinstance(whole, pa.Table):
+        return
+    query, schema = bound(case.clause, case.table), case.table.schema
+    stream = RowStream(query, schema, delay, max_rows=1000)
+    found: list[str] = []
+    at = 0
+    while at < len(ordered):
+        size = data.draw(st.integers(1, 4))
+        found += rows_of(stream.send(ordered.slice(at, size)))
+        at += size
+        what = data.draw(st.integers(0, 5))
+        if what == 0:
+            saved, stream = stream.save(), RowStream(query, schema, delay, max_rows=1000)
+            stream.restore(saved)
+        elif what == 1 and stream.pushed is not None:
+            stream.pushed.at = None  # what is in memory is lost
+    found += rows_of(stream.finish())
+    assert sorted(found) == sorted(rows_of(whole))

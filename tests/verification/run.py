@@ -1,0 +1,187 @@
+"""Draws cases of every area for as long as is asked, goes on where it stopped, and says what it found.
+
+    make verify MINUTES=60
+    python tests/verification/run.py --minutes 60 [--area "row patterns"] [--record build/verification]
+
+Each round takes the area that is furthest behind, with a seed of its own. `cases.jsonl` in the record's folder has a
+line for each run of a property; `failures` has the smallest failing case of each property, with the command that draws
+it again. The exit code is 1 if the newest run of any property failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from verification.areas import AREAS, Area
+
+ROUND = 90.0  # seconds that a round should take, so that all areas have their turn in half an hour
+MOST = 2000  # cases of one property in one round
+
+Line = dict[str, Any]
+
+
+def lines_of(record: Path) -> list[Line]:
+    """What was recorded so far."""
+    file = record / "cases.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def progress(lines: Iterable[Line]) -> dict[str, int]:
+    """Cases drawn so far, by area."""
+    drawn: dict[str, int] = defaultdict(int)
+    for line in lines:
+        drawn[line["area"]] += line["cases"]
+    return drawn
+
+
+def cases_of_next_round(area: Area, lines: Iterable[Line]) -> int:
+    """Cases of each property, such that the round takes about as long as rounds should."""
+    rounds: dict[int, list[Line]] = defaultdict(list)
+    for line in lines:
+        if line["area"] == area.name:
+            rounds[line["seed"]].append(line)
+    if not rounds:
+        return area.first
+    newest = rounds[max(rounds)]
+    asked, seconds = newest[0]["asked"], sum(line["seconds"] for line in newest)
+    return max(min(int(asked * ROUND / max(seconds, 1.0)), 4 * asked, MOST), 1)
+
+
+def run_round(area: Area, seed: int, cases: int, record: Path, deadline: float) -> list[Line]:
+    """Runs the properties of an area once, in a process of its own, and adds their lines to the record."""
+    fresh = record / "round.jsonl"
+    fresh.unlink(missing_ok=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "verification.drawn_cases",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "",
+    ]
+    command += [
+        "--no-header",
+        "--no-summary",
+        f"--cases={cases}",
+        f"--cases-record={fresh}",
+        f"--hypothesis-seed={seed}",
+    ]
+    command += (["-k", area.chosen] if area.chosen else []) + list(area.tests)
+    environment = {
+        **os.environ,
+        **area.environment,
+        "PYTHONPATH": os.pathsep.join(["tests", os.environ.get("PYTHONPATH", "")]),
+    }
+    with (record / "output.txt").open("w") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+        try:
+            process.wait(max(deadline - time.monotonic(), 1.0))
+        except subprocess.TimeoutExpired:
+            process.terminate()  # what was drawn so far is in the record
+            process.wait()
+    lines = [json.loads(line) for line in fresh.read_text().splitlines()] if fresh.exists() else []
+    for line in lines:
+        line |= {"area": area.name, "seed": seed, "commit": commit()}
+    with (record / "cases.jsonl").open("a") as kept:
+        kept.writelines(
+            json.dumps({key: value for key, value in line.items() if key != "failure"} | {"failed": "failure" in line})
+            + "\n"
+            for line in lines
+        )
+    for line in lines:
+        keep_failure(area, line, record)
+    return lines
+
+
+def keep_failure(area: Area, line: Line, record: Path) -> None:
+    """Writes the smallest failing case of a property to a file, or removes the file once it passes."""
+    folder = record / "failures"
+    folder.mkdir(exist_ok=True)
+    file = folder / (re.sub(r"\W+", "-", f"{area.name} {line['property']}").strip("-") + ".txt")
+    if "failure" not in line:
+        return
+    variables = " ".join(f"{name}={value}" for name, value in area.environment.items())
+    command = f"{variables} PYTHONPATH=tests pytest -m '' -p verification.drawn_cases --cases={line['asked']}"
+    command += f" --cases-record=/dev/null --hypothesis-seed={line['seed']} '{line['property']}'"
+    file.write_text(f"{command.strip()}\n\n{line['failure']}\n")
+
+
+def commit() -> str:
+    """The commit that is checked out."""
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return found.stdout.strip()
+
+
+def verify(areas: list[Area], minutes: float, record: Path) -> list[Line]:
+    """Rounds until the time is over; the lines of all of them."""
+    record.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + 60 * minutes
+    lines = lines_of(record)
+    seed = max((line["seed"] for line in lines), default=0)
+    found: list[Line] = []
+    while time.monotonic() < deadline:
+        drawn = progress(lines)
+        area = min(areas, key=lambda each: drawn[each.name] / each.wanted)
+        seed += 1
+        cases = cases_of_next_round(area, lines)
+        new = run_round(area, seed, cases, record, deadline)
+        lines, found = lines + new, found + new
+        failed = [line["property"] for line in new if "failure" in line]
+        total = drawn[area.name] + sum(line["cases"] for line in new)
+        print(
+            f"{area.name}: {total:,} of {area.wanted:,} cases, seed {seed}{': ' if failed else ''}{', '.join(failed)}",
+            flush=True,
+        )
+        if not new and time.monotonic() < deadline:
+            print((record / "output.txt").read_text()[-2000:])
+            raise SystemExit(f"no property of {area.name} could be run")
+    return found
+
+
+def report(areas: list[Area], record: Path) -> int:
+    """Prints the state of every area; the number of properties whose newest run failed."""
+    lines = lines_of(record)
+    newest: dict[tuple[str, str], bool] = {(line["area"], line["property"]): line["failed"] for line in lines}
+    drawn = progress(lines)
+    for area in areas:
+        properties = [key for key in newest if key[0] == area.name]
+        failing = [name for key, failed in newest.items() for name in key[1:] if failed and key[0] == area.name]
+        print(
+            f"{area.name:30} {drawn[area.name]:>9,} of {area.wanted:,} cases, "
+            f"{len(properties)} properties, {len(failing)} failing"
+        )
+        for name in failing:
+            print(f"    {name}")
+    return sum(newest.values())
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--area", action="append", choices=[area.name for area in AREAS], help="only these areas")
+    parser.add_argument("--record", type=Path, default=Path("build/verification"))
+    asked = parser.parse_args()
+    areas = [area for area in AREAS if not asked.area or area.name in asked.area]
+    verify(areas, asked.minutes, asked.record)
+    raise SystemExit(1 if report(areas, asked.record) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Cells of the matrix, drawn: a cell agrees with the reference or is refused with a clear error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cepheid.engine.engines import ENGINES
+from verification import page
+from verification.areas import AREAS
+from verification.matrix import IN_MEMORY, Cell, cells, outcome_of
+from verification.run import cases_of_next_round, keep_failure
+
+CELLS = {runner: [cell for cell in cells() if cell.runner == runner] for runner in IN_MEMORY}
+
+
+@pytest.mark.parametrize("runner", IN_MEMORY)
+@settings(suppress_health_check=list(HealthCheck))
+@given(data=st.data(), seed=st.integers(0, 2**20))
+def test_a_cell_agrees_or_is_refused(runner: str, data: Any, seed: int) -> None:
+    outcome = outcome_of(data.draw(st.sampled_from(CELLS[runner])), seed)
+    assert outcome.state in ("agrees", "refused"), outcome.detail
+
+
+def test_every_engine_has_cells_that_agree() -> None:
+    """Each engine runs some query of the matrix: a cell that is always refused would verify nothing."""
+    kinds = {"queues": {"uncertainty": "missing"}, "forecast": {"output": "FORECAST"}}
+    kinds |= {name: {"uncertainty": "imprecise"} for name in ("intervals", "points")}
+    for name in ENGINES:
+        cell = Cell(engine=name)._replace(**kinds.get(name, {}))
+        assert outcome_of(cell, 3).state == "agrees", name
+
+
+def test_the_record_goes_on() -> None:
+    """The number of cases follows from how long the newest round took, and the page adds up what was recorded."""
+    area = AREAS[0]
+    assert cases_of_next_round(area, []) == area.first
+    line = {"area": area.name, "property": "p", "cases": 40, "asked": 40, "seconds": 20.0, "seed": 1, "failed": False}
+    assert cases_of_next_round(area, [line]) == 160
+    assert cases_of_next_round(area, [{**line, "seconds": 180.0}]) == 20
+    kept: dict[str, Any] = {"areas": {}, "cells": {}}
+    page.add_cases(kept["areas"], [{**line, "at": "2026-01-02 03:04", "commit": "c"}] * 2)
+    cell = {"cell": Cell(), "at": "2026-01-02", "commit": "c", "detail": "", "state": "agrees"}
+    page.add_cells(kept["cells"], [cell, {**cell, "cell": Cell(engine="queues"), "state": "refused", "detail": "why"}])
+    text = page.page_of(json.loads(json.dumps(kept)))
+    assert "| engines, plain | 80 | 10,000 | 1 | 0 | 2026-01-02 | 2026-01-02 |" in text
+    assert "query text, queues, rows: why" in text
+
+
+def test_a_failure_is_kept_with_its_command(tmp_path: Path) -> None:
+    line = {"property": "tests/conftest.py::test_y", "asked": 5, "seed": 7, "failure": "Falsifying example"}
+    keep_failure(AREAS[0], line, tmp_path)
+    (file,) = (tmp_path / "failures").iterdir()
+    assert file.read_text().startswith("NUMBA_DISABLE_JIT=1 PYTHONPATH=tests pytest")
+    assert "--hypothesis-seed=7 'tests/conftest.py::test_y'" in file.read_text()
