@@ -13,7 +13,7 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 
 END_OF_TIME = 10_000
 # A drawn stream is many searches and a reference for each of its queries: of these fewer are drawn in the longest runs.
@@ -82,7 +82,7 @@ def in_batches(draw: st.DrawFn, table: pa.Table, delay: int, most: int = 4) -> l
 
 def found_in_steps(plan: Plan, batches: list[pa.Table], delay: int) -> list[Signature]:
     """What a stream reports, batch by batch, the end of time included; its state is read back between the steps."""
-    step = replace(Step((ship(plan, batches[0].schema),), (0,), delay), plans=(plan,))
+    step = replace(StreamStep((ship(plan, batches[0].schema),), (0,), delay), plans=(plan,))
     clock, store = Clock(), Memory()
     found: list[Signature] = []
     for batch, newest in [

@@ -16,7 +16,7 @@ from cepheid.runners.composition import events_schema, lateness, options_of_matc
 from cepheid.runners.options import Options
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.composed import Level
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from cepheid.runners.worker_plans import WorkerPlan
 
 
@@ -62,7 +62,7 @@ def levels_of(
         _check_level(name, plan, read, spread[group])
         worker_plan = ship(plan, schema, name)
         narrow = pa.schema([column for column in schema if column.name in worker_plan.plan.bound.schema.names])
-        step = Step((worker_plan,), (len(known),), max(each.lateness or 0 for each in read), schema=narrow)
+        step = StreamStep((worker_plan,), (len(known),), max(each.lateness or 0 for each in read), schema=narrow)
         level = Level(name, tuple((source, known[source].number) for source in query.sources), step, options)
         found[group].append(level)
         known[name] = Source.of_plan(worker_plan, len(known), group, read[0].returned or ())

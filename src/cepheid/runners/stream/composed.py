@@ -17,7 +17,7 @@ from cepheid.runners.stream import totals
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Known
 from cepheid.runners.stream.incremental import Stepper
-from cepheid.runners.stream.state import Outcome, Step, Store
+from cepheid.runners.stream.state import Outcome, Store, StreamStep
 
 APART = 1 << 40  # numbers of chunks between one level and the next
 
@@ -28,7 +28,7 @@ class Level:
 
     name: str
     sources: tuple[tuple[str, int], ...]  # the names of those, and their numbers
-    step: Step  # its `delay` is how long after their end those matches may become known
+    step: StreamStep  # its `delay` is how long after their end those matches may become known
     options: Options
     lateness: tuple[int, ...] = ()  # the same of each source, by the source's clock, where `delay` is by the events'
 
