@@ -20,6 +20,8 @@ from cepheid.runners.stream.searches import SearchStream
 from cepheid.runners.stream.state import Outcome, Store
 from cepheid.runners.worker_plans import register_functions
 
+SEARCH = 0  # under which a store remembers it
+
 
 class Stepper(Protocol):
     """What takes a stream from one micro-batch to the next."""
@@ -61,9 +63,8 @@ class IncrementalStep:
         arrived, late = split_late(table, times_of(table, self.time), clock.until)
         clock = replace(clock, newest=newest, until=until, steps=clock.steps + 1)
         told = Outcome(clock, late=late.select(self.late) if late is not None else None, events=table.num_rows)
-        search = self.begin()
-        for chunk in clock.chunks:
-            search.restore(store.read(chunk.number))
+        remembered = store.remembered.pop(SEARCH, None)
+        search: SearchStream = self.restored(clock, store) if remembered is None else remembered
         if arrived.num_rows:
             search.keep(arrived)
         due = search.earliest_decision()
@@ -71,8 +72,17 @@ class IncrementalStep:
             found = search.advance(until + 1).rename_columns(self.result.names).cast(self.result)
             told = replace(told, results=tuple((self.numbers[0], batch) for batch in found.to_batches()))
         elif not arrived.num_rows:
+            store.remembered[SEARCH] = search
             return replace(told, retained=len(search))
+        store.remembered[SEARCH] = search
         return self.stored(told, search, store)
+
+    def restored(self, clock: Clock, store: Store) -> SearchStream:
+        """The search as it is stored."""
+        search = self.begin()
+        for chunk in clock.chunks:
+            search.restore(store.read(chunk.number))
+        return search
 
     def stored(self, told: Outcome, search: SearchStream, store: Store) -> Outcome:
         """The outcome of a step, with what the search keeps put down."""
