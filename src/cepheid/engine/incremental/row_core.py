@@ -63,6 +63,8 @@ def refusal(clause: BoundClause, schema: pa.Schema) -> str | None:
     """Why the rows of a clause are searched anew at each step; None: they are not."""
     if clause.keys:
         return "its keys are computed"
+    if clause.partial:
+        return "it reports partial matches"
     if any(pa.types.is_floating(schema.field(name).type) for name in clause.partition_by):
         return "a key has a type that Python does not compare as SQL does"
     conditions = _conditions(clause, schema)
