@@ -15,6 +15,7 @@ from typing import Any
 import numba
 
 from cepheid.engine.kernels.cache import Contents, cached, is_cached
+from cepheid.engine.kernels.compile import COMPILES
 from cepheid.language import library, whole
 
 MOST_FILES = 200  # of predicates; constants are part of the source, so there may be any number of them
@@ -30,7 +31,7 @@ def compiled_once(
     """The function that the source defined in a namespace, compiled: from a file, else written if it may be kept."""
     predicate = namespace["predicate"]
     contents = _contents(source, functions)
-    if contents is None or numba.config.DISABLE_JIT:
+    if contents is None or not COMPILES:
         return numba.njit(signature, **options)(predicate)
     # Code from other processes is linked by names, so no other function may have this one.
     predicate.__qualname__ = f"predicate_{hashlib.sha256(repr(contents.constants).encode()).hexdigest()[:24]}"
