@@ -46,6 +46,9 @@ def is_on_disk(source: str, functions: Functions, signature: Any) -> bool:
 
 
 def _contents(source: str, functions: Functions) -> Contents | None:
+    """What it is made from; None if it is not kept."""
+    if not COMPILES:
+        return None
     calls = []
     for name, call in functions:
         plain = isinstance(call, FunctionType) and call.__closure__ is None and call.__module__.startswith(_LIBRARY)

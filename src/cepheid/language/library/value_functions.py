@@ -37,8 +37,8 @@ _BITS = {"int": 32, "integer": 32, "smallint": 16, "short": 16, "tinyint": 8, "b
 
 TYPES = {
     **dict.fromkeys(("bigint", "long", *_BITS), DataType.INT),
-    **dict.fromkeys(("double", "float", "real"), DataType.FLOAT),  # the latter two of 32 bits
-    **dict.fromkeys(("string", "varchar", "text"), DataType.STRING),
+    **dict.fromkeys(("double", "number", "float", "real"), DataType.FLOAT),  # the latter two of 32 bits
+    **dict.fromkeys(("string", "varchar", "char", "text"), DataType.STRING),
     **dict.fromkeys(("boolean", "bool"), DataType.BOOL),
     "timestamp": DataType.TIME,
     "date": DataType.DATE,
@@ -162,7 +162,7 @@ def cast(value: Any, wanted: str, kind: str = "") -> Any:
             return whole_of(value // 1_000_000 if is_time else value, _BITS.get(wanted.lower(), 64))
         case DataType.FLOAT:
             number = value / 1_000_000 if is_time else number_of(value)
-            return number if number is None or wanted.lower() == "double" else float(_single(number))
+            return number if number is None or wanted.lower() not in ("float", "real") else float(_single(number))
         case DataType.DECIMAL:
             assert precision is not None
             return decimal_of(moved(value, -6) if is_time else value, precision)
