@@ -142,7 +142,7 @@ def window_of(clause: BoundClause, table: pa.Table) -> int | None:
 def on_start(clause: BoundClause) -> list[s.Expression]:
     """Conditions of labels that every match has, which read its first row alone; as conditions of that row."""
     return [
-        _at_hand(part)
+        at_hand(part)
         for label in sorted(needed_labels(clause.pattern) & clause.conditions.keys())
         for part in conjuncts(clause.conditions[label])
         if _reads_start_alone(part, clause.pattern)
@@ -172,6 +172,6 @@ def _is_of(node: s.Expression, pattern: p.Pattern) -> bool:
     return all(_is_of(part, pattern) for part in s.children(node))
 
 
-def _at_hand(node: s.Expression) -> s.Expression:
+def at_hand(node: s.Expression) -> s.Expression:
     """The same, with the row at hand in place of the first row."""
-    return Navigate(node.inner, shift=node.shift) if isinstance(node, Navigate) else s.rebuild(node, _at_hand)
+    return Navigate(node.inner, shift=node.shift) if isinstance(node, Navigate) else s.rebuild(node, at_hand)
