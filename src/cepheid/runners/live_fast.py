@@ -7,7 +7,6 @@ left to the long way (live_face.py), which first takes over what came here.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -16,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, RISES, SOME_RISE, TypeNumbers
 from cepheid.engine.incremental.core import Core, Found
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
-from cepheid.engine.incremental.linking import AFTER, WAITS
+from cepheid.engine.incremental.linking import AFTER
+from cepheid.engine.kernels.compile import COMPILES
 from cepheid.engine.search.incremental_events import Arrived
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.live_rows import DictRows
@@ -29,23 +30,12 @@ from cepheid.runners.stream.incremental_pushed import HeldLog, ResidentIncrement
 from cepheid.runners.ties import LiveTies
 from cepheid.runners.worker_plans import result_rows
 
-FAR = 2**62  # times beyond are none
-LEAST, MOST = -(2**63), 2**63 - 1  # of whole numbers
+FAR = d.FAR
 MOST_TIED = 1_000  # events of one time, or tables with some, that wait to be counted
-MOST_SHAPES = 1_000  # combinations of names and types of values that are known to fit
 HELD_FOR_EACH = 20  # rows of tables in memory, for each event that is kept
-_KINDS: dict[pa.DataType, frozenset[type]] = {
-    pa.int64(): frozenset({int, type(None)}),
-    pa.float64(): frozenset({float, type(None)}),
-    pa.string(): frozenset({str, type(None)}),
-    pa.bool_(): frozenset({bool, type(None)}),
-}
-_NOTHING: frozenset[type] = frozenset({type(None)})
 _NAIVE, _EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
-_LETTERS = (pa.string(),)
 _TO_LIST = pa.Table.to_pylist
 
-Takers = tuple[tuple[int, DictEvents, int], ...]  # the number of a query, its events, and the components as bits
 Told = list[tuple[int, list[Found]]]  # what was found, by the number of the query
 
 
@@ -58,17 +48,14 @@ class FastDoor:
         self.resident, self.reader, self.result = resident, reader, result
         self.time, self.type, self.delay = schema.time, schema.type, resident.step.delay
         given, narrow = reader.given, reader.narrow
-        self.names = frozenset(given.names)
-        self.kinds = [(each.name, _KINDS.get(each.type, _NOTHING)) for each in given if each.name != self.time]
-        self.wholes = [each.name for each in given if each.type == pa.int64() and each.name != self.time]
-        # Of types that queries name nobody need ask.
-        self.texts = [each.name for each in given if each.type in _LETTERS and each.name != self.type]
         kind = given.field(self.time).type
         self.whole, self.zoned = pa.types.is_integer(kind), getattr(kind, "tz", None) is not None
         self.alone = [Alone(core.plan) for core in resident.cores]
         pairs = zip(resident.cores, self.alone, strict=True)
         self.readable = all(reads_dicts(core, alone, resident.schema) for core, alone in pairs)
-        self.shapes: set[Any] = set()
+        self.dicts = DictEvents(given, self.time, self.type, self.delay)
+        self.door, self.at = self.dicts.door, self.dicts.at
+        self.call: Callable[[Any, int, int], int] = _not_yet
         self.nothing = result.empty_table()
         self.same = given.equals(narrow)
         self.time_at, self.type_at = narrow.get_field_index(self.time), narrow.get_field_index(self.type)
@@ -80,25 +67,39 @@ class FastDoor:
         self._cores: list[Core] = []
         self.before: tuple[Any, ...] = ()  # where to go back to, if a call is broken off...
         self.broken = False  # ...and whether it was, and that was not done yet
-        self.newest = -FAR
-        self.passed = -FAR  # the time that had passed when the long way was left: `advance` may be ahead of events
-        # The times of events that may be the last ones of a match, with the numbers of their queries.
-        self.ends: deque[tuple[int, int]] = deque()
-        self.due = FAR  # the time from which a match may be known
-        self.events = self.matches = 0  # that came this way since the long way last looked
+        self.matches = 0  # that came this way since the long way last looked
+        self.calls = 0  # of the kernel, when the last call ended
         self.counts_ties = False
         self.tied: list[Any] = []  # events that share their time with another
         self.most_tied = 2
         self.tied_time = -FAR  # of the latest of them
-        self.recent: list[Any] = []  # the latest event that a query wanted...
-        self.recent_time = -FAR  # ...and its time
+        self._recent: list[Any] = []  # the latest event that a query wanted, unless `door` tells its row
         self.back: Callable[[pa.Table], Any] | None = None
+
+    @property
+    def newest(self) -> int:
+        """The time of the newest event."""
+        return int(self.door[d.NEWEST])
+
+    @property
+    def events(self) -> int:
+        """How many events came this way since the long way last looked."""
+        return int(self.door[d.EVENTS])
+
+    @property
+    def recent(self) -> list[Any]:
+        """The latest event that a query wanted."""
+        row = int(self.door[d.RECENT_ROW])
+        return self._recent if row < 0 else [self.resident.log.event(row)]
+
+    def _note_recent(self, events: list[Any], time: int, row: int = -1) -> None:
+        self._recent, self.door[d.RECENT_TIME], self.door[d.RECENT_ROW] = events, time, row
 
     # --- the long way -------------------------------------------------------------------------------------------------
 
     def open(self, held: Any, ties: LiveTies) -> bool:
         """Events may come this way again; False: not yet, since kernels are not compiled."""
-        resident = self.resident
+        resident, door = self.resident, self.door
         if resident._at is not held:
             resident.go_back(held)
             resident._at = held
@@ -106,18 +107,28 @@ class FastDoor:
             return False
         if resident.cores is not self._cores:
             self._look_at(resident.cores)
+        self.dicts.look_at_keys()
         known = [resident.newest, None if resident.until is None else resident.until + 1]
-        self.newest = max((each for each in known if each is not None), default=-FAR)
-        self.passed = -FAR if resident.until is None else resident.until
+        door[d.NEWEST] = max((each for each in known if each is not None), default=-FAR)
+        # `advance` may be ahead of events.
+        door[d.PASSED] = -FAR if resident.until is None else resident.until
         self._look_for_ends()
         self.counts_ties = ties.counts
-        self.recent, self.recent_time = [], self.newest  # the long way knows the events of that time
-        self.events = self.matches = 0
+        door[d.TIES] = int(ties.counts)
+        self._note_recent([], self.newest)  # the long way knows the events of that time
+        self.matches = door[d.EVENTS] = 0
         self.back, self.tied, self.broken = None, [], False
+        self._look_at_log()
         return True
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Has the long way begun a step that did not come to its end?"""
+        return self.resident._at is None
 
     def closed(self) -> list[Any]:
         """What came this way, for the long way, which asks for its number, too: events that may be tied."""
+        self.door[d.OPEN] = 0
         if self.broken:
             self.mend()
         resident = self.resident
@@ -127,24 +138,28 @@ class FastDoor:
 
     def _look_at(self, cores: list[Core]) -> None:
         """New searches: which of them want events of which types?"""
-        events = [DictEvents(core, alone) for core, alone in zip(cores, self.alone, strict=True)]
         kinds = sorted(frozenset().union(*(core.reader.types for core in cores)))
 
-        def takers(kind: str | None) -> Takers | None:
-            of_each = [(number, each, each.core.reader.mask_of_type(kind)) for number, each in enumerate(events)]
-            return tuple(each for each in of_each if each[2] or each[1].every_event) or None
+        def takers(kind: str | None) -> list[tuple[int, int]]:
+            of_each = [(number, core.reader.mask_of_type(kind)) for number, core in enumerate(cores)]
+            return [each for each in of_each if each[1] or cores[each[0]].every_event]
 
-        self.entries: dict[Any, Takers | None] = {kind: takers(kind) for kind in kinds}
-        self.others = takers(None)
-        self.types = TypeNumbers(kinds, self.others is not None)
+        entries = {kind: takers(kind) for kind in (*kinds, None)}
+        self.types = TypeNumbers(kinds, bool(entries[None]))
         masks = [[core.reader.mask_of_type(kind) for kind in (*kinds, None)] for core in cores]
         self.masks = [np.array(each, np.int64) for each in masks]
+        self.dicts.look_at(cores, self.alone, entries)
+        self.call = self.dicts.call or _not_yet
         self._cores = cores
 
+    def _look_at_log(self) -> None:
+        log = self.resident.log
+        self.dicts.look_at_log(log.dicts, log.rows, max(residents.LEAST, 2 * self.resident.kept))
+
     def _look_for_ends(self) -> None:
-        cores = enumerate(self.resident.cores)
-        self.ends = deque(sorted((time, number) for number, core in cores for time in core.waiting_ends()))
-        self.due = self.ends[0][0] + self.delay if self.ends else FAR
+        waiting = [np.array(core.waiting_ends(), np.int64) for core in self.resident.cores]
+        numbers = [np.full(len(times), number) for number, times in enumerate(waiting)]
+        self.dicts.set_ends(np.concatenate(waiting), np.concatenate(numbers))
 
     # --- one call at a time -------------------------------------------------------------------------------------------
 
@@ -153,18 +168,34 @@ class FastDoor:
         told = done = None
         try:
             with live._lock:
-                if (live._opened is live._state and not self.tied and not self.broken) or live._is_open():
+                ready = live._opened is live._state and not self.is_overtaken and not self.tied and not self.broken
+                if ready or live._is_open():
+                    self.door[d.OPEN] = 0
                     told = self._one(events) if type(events) is dict else self.take(events)
                     done = self.before
+                    # As plain Python the kernel could be broken off.
+                    self.door[d.OPEN] = COMPILES and told is not None and self.back is _TO_LIST and not self.tied
             if told is not None:
                 return told
         except BaseException:
             if told is not None:  # Ctrl-C came between what happened and the end of the call
                 with live._lock:
-                    if self.before is done:
+                    if self.before is done and self.calls == self.door[d.CALLS]:
                         self.mend()
             raise
         return live._sent_the_long_way(events)
+
+    def undo(self, live: Any, event: Event) -> None:
+        """Ctrl-C came after the kernel had taken an event in: it did not happen."""
+        with live._lock:
+            door, log = self.door, self.resident.log
+            if door[d.TAKEN] != id(event):
+                return
+            newest, events, rows, recent_time, recent_row = door[d.BEFORE : d.BEFORE + 5].tolist()
+            recent = self._recent if recent_row < 0 else [log.event(recent_row)]
+            of_log = log, log.parts, len(log.parts), rows, self.resident.until
+            self.before = newest, (events, self.matches), self.tied, recent, recent_time, self.back, of_log
+            self.mend()
 
     # --- single events ------------------------------------------------------------------------------------------------
 
@@ -180,139 +211,64 @@ class FastDoor:
         return None
 
     def _one(self, event: Event) -> Any:
-        time = event.get(self.time)
-        if type(time) is not int or not self.whole:
-            time = self._instant(time)
-        newest = self.newest
-        if not newest <= time < FAR:
-            return None
-        if (*event, *map(type, event.values())) not in self.shapes and not self._fits(event):
-            return None
-        for name in self.wholes:
-            value = event.get(name)
-            if value is not None and not LEAST <= value <= MOST:
-                return None
-        takers = self.entries.get(event.get(self.type), self.others)
-        if takers is None and time <= self.due:
-            events = self.events
-            self.before = newest, events, self.back
-            try:
-                self.back = _TO_LIST
-                self.newest = time
-                self.events = events + 1
-                return []
-            except BaseException:
-                self.mend()
-                raise
-        if takers is not None and (self.texts or takers is self.others) and not self._are_texts(event):
-            return None
         self._begin()
         try:
-            found = self._pushed(event, time, takers or (), max(time - self.delay - 1, self.passed))
-            return self._done(found, time, 1, as_table=False)
+            pending = self._pushed(event, d.LOCKED)
+            if pending < 0:
+                self.broken = False
+                return None
+            return self._done(self.dicts.results(pending) if pending else [], as_table=False)
         except BaseException:
             self.mend()
             raise
 
     def _several(self, events: list[Any]) -> Any:
-        newest, times = self.newest, []
+        self.door[d.CHECKED] = self.newest
         for event in events:
-            if type(event) is not dict:
+            if type(event) is not dict or self._called(event, d.CHECKS) < 0:
                 return None
-            time = event.get(self.time)
-            if type(time) is not int or not self.whole:
-                time = self._instant(time)
-            if not newest <= time < FAR or not self._fits(event) or not self._are_texts(event):
-                return None
-            for name in self.wholes:
-                value = event.get(name)
-                if value is not None and not LEAST <= value <= MOST:
-                    return None
-            newest = time
-            times.append(time)
         self._begin()
         try:
-            for event, time in zip(events, times, strict=True):
-                takers = self.entries.get(event.get(self.type), self.others)
-                if takers is not None:
-                    self._pushed(event, time, takers, None)
-            found = self._stepped(newest - self.delay - 1) if newest > self.due else []
-            return self._done(found, newest, len(events), as_table=False)
+            for event in events:
+                if self._pushed(event, d.HOLDS) < 0:
+                    self.mend()
+                    return None
+            newest = self.newest
+            found = self._stepped(newest - self.delay - 1) if newest > self.dicts.due else []
+            return self._done(found, as_table=False)
         except BaseException:
             self.mend()
             raise
 
-    def _pushed(self, event: Event, time: int, takers: Takers, until: int | None) -> Told:
-        """Takes an event in, and lets time pass, unless `until` is None."""
-        found: Told = []
+    def _called(self, event: Event, how: int) -> int:
+        if not self.whole:
+            self.door[d.GIVEN] = self._instant(event.get(self.time))
+        return self.call(event, self.at, how)
+
+    def _pushed(self, event: Event, how: int) -> int:
+        """Takes an event in; how many searches there are to go on with; below 0: it has to go the long way."""
         log = self.resident.log
-        row = log.rows
-        passes = until is not None and time > self.due
-        for number, events, mask in takers:
-            taken = events.take(event, mask)
-            if taken is None:
-                continue
-            if log.rows == row:
-                log.add_events().append(event.copy())  # the caller may use it again
-                log.rows += 1
-                if self.counts_ties:
-                    self._count_tied(time)
-            core = events.core
-            returned = events.push(event, time, taken, row, int(core.head[AFTER]) if until is None else until)
-            if not returned:
-                continue
-            if returned != WAITS:
-                results = core.results(returned)
-                if results:
-                    found.append((number, results))
-                if not taken[1] & events.ending:
-                    continue
-            self.ends.append((time, number))
-            self.due = self.ends[0][0] + self.delay
-        if passes:
-            assert until is not None
-            found += self._stepped(until)
-            found.sort(key=_by_query)
+        rows = log.rows
+        found = self._called(event, how)
+        while found == d.NEEDS_ROOM:
+            log.add_events()
+            self.dicts.make_room()
+            self._look_at_log()
+            found = self._called(event, how)
+        if found >= 0 and self.counts_ties and log.rows > rows:
+            self._count_tied(self.newest, rows)
         return found
 
     def _stepped(self, until: int) -> Told:
         """Lets time pass for the queries of which an event may be the last one of a match."""
-        ends, found = self.ends, []
-        numbers: dict[int, None] = {}
-        while ends and ends[0][0] <= until:
-            numbers[ends.popleft()[1]] = None
-        self.due = ends[0][0] + self.delay if ends else FAR
-        for number in sorted(numbers):
+        found = []
+        for number in self.dicts.passed_ends(until):
             core = self.resident.cores[number]
             if core.head[AFTER] < until:
                 results = core.step(until)
                 if results:
                     found.append((number, results))
         return found
-
-    def _fits(self, event: Event) -> bool:
-        """Has it the names and types of values of the schema, so that a table takes it as it is?"""
-        shape = (*event, *map(type, event.values()))
-        if shape not in self.shapes:
-            if not self.names >= event.keys():
-                return False
-            for name, kinds in self.kinds:
-                if type(event.get(name)) not in kinds:
-                    return False
-            if len(self.shapes) < MOST_SHAPES:
-                self.shapes.add(shape)
-        return True
-
-    def _are_texts(self, event: Event) -> bool:
-        """Are its texts such that Arrow takes them?"""
-        for name in (self.type, *self.texts):
-            value = event.get(name)
-            if value is not None and not value.isascii():
-                try:
-                    value.encode()
-                except UnicodeEncodeError:
-                    return False
-        return True
 
     def _instant(self, time: Any) -> int:
         """A time in microseconds; one that lies too far away if it is not what the column holds."""
@@ -346,8 +302,10 @@ class FastDoor:
                 self._add(table, batch, (rows.copy(), codes, when))
                 if self.counts_ties:
                     self._count_tied_table(table, (first, int(when[-1]), int(rows[-1])), head[RISES] == 1)
-            found = self._stepped(last - self.delay - 1) if last > self.due else []
-            return self._done(found, last, table.num_rows, as_table=True)
+            found = self._stepped(last - self.delay - 1) if last > self.dicts.due else []
+            self.door[d.NEWEST] = last
+            self.door[d.EVENTS] += table.num_rows
+            return self._done(found, as_table=True)
         except BaseException:
             self.mend()
             raise
@@ -376,17 +334,11 @@ class FastDoor:
         for number, arrived in enumerate(every):
             if len(arrived.rows):
                 self._append(number, arrived, times[arrived.rows], numbers[arrived.rows])
-        if len(self.ends) > 1:
-            self.ends = deque(sorted(self.ends))
-            self.due = self.ends[0][0] + self.delay
 
     def _append(self, number: int, arrived: Arrived, times: Int64s, numbers: Int64s) -> None:
         core = self.resident.cores[number]
         core.append(arrived, times, numbers, in_order=True)
-        ending = times[(arrived.mask & core.form.ending) != 0]
-        if len(ending):
-            self.ends.extend((time, number) for time in ending.tolist())
-            self.due = self.ends[0][0] + self.delay
+        self.dicts.add_ends(times[(arrived.mask & core.form.ending) != 0], number)
 
     def _read(self, number: int, table: pa.Table, batch: pa.RecordBatch, rows: Int64s, codes: Int64s) -> Arrived:
         """The candidates of one query among the rows whose types are wanted."""
@@ -407,21 +359,19 @@ class FastDoor:
 
     def _begin(self) -> None:
         """Notes where to go back to if the call is broken off."""
-        log, resident = self.resident.log, self.resident
+        log, resident, door = self.resident.log, self.resident, self.door
+        door[d.ENTERED] += 1
         of_log = log, log.parts, len(log.parts), log.rows, resident.until
         counted = self.events, self.matches
-        self.before = self.newest, counted, self.tied, self.recent, self.recent_time, self.back, of_log
+        recent_time = int(door[d.RECENT_TIME])
+        self.before = self.newest, counted, self.tied, self.recent, recent_time, self.back, of_log
         self.broken = True
 
     def mend(self) -> None:
         """A call was broken off: it did not happen."""
         self.broken = True
-        if len(self.before) == 3:  # nothing was kept of the event
-            self.newest, self.events, self.back = self.before
-            self.broken = False
-            return
-        newest, counted, self.tied, self.recent, self.recent_time, self.back, of_log = self.before
-        self.events, self.matches = counted
+        self.door[d.OPEN] = 0
+        newest, counted, self.tied, recent, recent_time, self.back, of_log = self.before
         log, parts, number, rows, until = of_log
         resident = self.resident
         resident.until = until
@@ -431,7 +381,11 @@ class FastDoor:
         resident.go_back(HeldLog((), 0, rows, self._until(newest), known, ends, log=log, mark=mark))
         self._look_at(resident.cores)
         self._look_for_ends()
-        self.newest, self.broken = newest, False
+        self._look_at_log()
+        self._note_recent(recent, recent_time)
+        self.door[d.NEWEST], self.door[d.TAKEN] = newest, 0
+        self.door[d.EVENTS], self.matches = counted
+        self.broken = False
 
     def _until(self, newest: int) -> int | None:
         known = self.resident.until
@@ -439,7 +393,7 @@ class FastDoor:
             return known
         return newest - self.delay - 1 if known is None else max(known, newest - self.delay - 1)
 
-    def _done(self, found: Told, newest: int, events: int, as_table: bool) -> Any:
+    def _done(self, found: Told, as_table: bool) -> Any:
         """Makes the rows of the result, forgets what has expired, and says that the call has happened."""
         told, matches = (self.nothing if as_table else []), 0
         if found:
@@ -449,11 +403,12 @@ class FastDoor:
         if log.rows > residents.LEAST or log.held_rows > HELD_FOR_EACH * residents.LEAST:
             most = max(residents.LEAST, 2 * resident.kept)
             if log.rows > most or log.held_rows > HELD_FOR_EACH * most:
-                self._forget(newest)
-        self.events += events
+                self._forget(self.newest)
+        if as_table:
+            self._look_at_log()
         self.matches += matches
         self.back = _same if as_table else _TO_LIST
-        self.newest = newest
+        self.calls = int(self.door[d.CALLS])
         self.broken = False
         return told
 
@@ -462,7 +417,10 @@ class FastDoor:
         resident = self.resident
         resident.until = self._until(newest)
         if resident.until is not None:
+            self._note_recent(self.recent, int(self.door[d.RECENT_TIME]))
             resident.forget()
+            self.dicts.look_at_keys()
+            self._look_at_log()
 
     # --- results ------------------------------------------------------------------------------------------------------
 
@@ -491,22 +449,21 @@ class FastDoor:
         self.most_tied = min(2 * self.most_tied, MOST_TIED)
         return True
 
-    def _count_tied(self, time: int) -> None:
-        """Notes the event that was kept last, if it shares its time with the one before it, and that one."""
-        event = self.resident.log.add_events()[-1]
-        if time > self.recent_time:
-            self.recent, self.recent_time = [event], time
+    def _count_tied(self, time: int, row: int) -> None:
+        """Notes an event that was kept, if it shares its time with the one before it, and that one."""
+        if time > self.door[d.RECENT_TIME]:
+            self._note_recent([], time, row)
         else:
-            self.tied, self.tied_time = [*self.tied, *self.recent, event], time
-            self.recent = []
+            self.tied, self.tied_time = [*self.tied, *self.recent, self.resident.log.event(row)], time
+            self._note_recent([], time)
 
     def _count_tied_table(self, table: pa.Table, place: tuple[int, int, int], rises: bool) -> None:
         first, time, row = place
-        if rises and first > self.recent_time:
-            self.recent, self.recent_time = [table.slice(row, 1)], time
+        if rises and first > self.door[d.RECENT_TIME]:
+            self._note_recent([table.slice(row, 1)], time)
         else:
             self.tied, self.tied_time = [*self.tied, *self.recent, table], time
-            self.recent, self.recent_time = [], time
+            self._note_recent([], time)
 
 
 def door_for(resident: Any, reader: EventReader, result: pa.Schema) -> FastDoor | None:
@@ -533,8 +490,9 @@ def door_for(resident: Any, reader: EventReader, result: pa.Schema) -> FastDoor 
     return FastDoor(resident, reader, result)
 
 
-def _by_query(found: tuple[int, list[Found]]) -> int:
-    return found[0]
+def _not_yet(event: Any, at: int, how: int) -> int:
+    """The kernel is not there."""
+    return d.LONG_WAY
 
 
 def _same(table: pa.Table) -> pa.Table:

@@ -12,7 +12,6 @@ from cepheid.engine.data.value_index import ValueIndex
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
     AFTER,
-    DONE,
     FACTS_AT,
     FACTS_OF_EVENT,
     KNOWN_AT,
@@ -32,29 +31,22 @@ from cepheid.engine.incremental.linking import (
     SIDE_AT,
     SIDE_EVENTS_AT,
     SIDE_SIZE,
-    STOPPED,
     TOO_MANY_MATCHES,
     UNTIL,
-    WAITS,
-    append,
     columns_at,
     has_room,
-    may_end,
-    next_key,
-    prepare,
     program_at,
-    release,
 )
-from cepheid.engine.kernels.compile import called_by_address, kernel
+from cepheid.engine.incremental.stepping import go_on, step
+from cepheid.engine.kernels.compile import called_by_address
 from cepheid.engine.kernels.memory import function_at, int64_row, int64_rows
-from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.stacks import OVERFLOW, SearchRequest, construct
 
 _construct = construct.__wrapped__  # type: ignore[attr-defined]
 del construct  # by its name it would be one of the kernels that are called here
 
 
-@kernel(types.int64(INT64S))
+@called_by_address(types.int64(INT64S))
 def search_stacks(head: Int64s) -> int:
     """The sequences among the events that lie side by side."""
     number, places = head[SIDE_SIZE], head[PLACES]
@@ -91,43 +83,6 @@ def search_stacks(head: Int64s) -> int:
     return 0
 
 
-@called_by_address(types.int64(INT64S))
-def searched(head: Int64s) -> int:
-    """Searches the keys that are left, and says how many matches there are, or what hinders it."""
-    key = next_key(head)
-    while key >= 0:
-        hinders = prepare(head, key)
-        if hinders == 0:
-            hinders = search_stacks(head)
-        if hinders != 0:
-            return hinders
-        if stop_flag() != 0:
-            return STOPPED
-        head[DONE] += 1
-        key = next_key(head)
-    return int(head[MATCHES])
+search = Entry(search_stacks)
 
-
-@kernel(types.int64(INT64S))
-def gone_on(head: Int64s) -> int:
-    """Goes on after what hindered it is out of the way."""
-    return searched(head)
-
-
-@kernel(types.int64(INT64S, types.int64))
-def stepped(head: Int64s, until: int) -> int:
-    """Time has passed: searches the keys of which a match may have come to its end."""
-    release(head, until, False)
-    return searched(head)
-
-
-@kernel(types.int64(INT64S, *(types.int64,) * 6))
-def pushed(head: Int64s, time: int, key: int, mask: int, begins: int, row: int, until: int) -> int:
-    """Takes an event in, and lets time pass; WAITS: no match yet, but the event may be the last one of some."""
-    append(head, time, key, mask, begins, row)
-    release(head, until, False)
-    found = searched(head)
-    return WAITS if found == 0 and may_end(head) else found
-
-
-go_on, step, push = Entry(gone_on), Entry(stepped), Entry(pushed)
+__all__ = ["go_on", "search", "step"]

@@ -38,9 +38,10 @@ from cepheid.engine.incremental.linking import (
     UNTIL,
 )
 from cepheid.engine.incremental.queries import Form, form_of
+from cepheid.engine.incremental.stepping import go_on, step
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.compile import is_interpreted
-from cepheid.engine.kernels.memory import address_of
+from cepheid.engine.kernels.memory import address_of, address_of_kernel
 from cepheid.engine.kernels.stop import STOP, briefly
 from cepheid.engine.limits import check_limit
 from cepheid.engine.search.incremental_events import Arrived, Reader
@@ -74,7 +75,6 @@ class Found(NamedTuple):
 class Calls(NamedTuple):
     """The kernels of the engine, as they are called."""
 
-    push: Callable[..., int]
     step: Callable[..., int]
     go_on: Callable[..., int]
     relink: Callable[..., int]
@@ -93,11 +93,10 @@ class Core:
         self._module = by_runs if self.form.by_runs else by_stacks
         self._name = "incremental.by_runs" if self.form.by_runs else "incremental.by_stacks"
         self._tables: list[Any] = []  # what lies at the addresses in `head`
-        self._predicates: dict[bool, Any] = {}  # by whether kernels are interpreted: the condition, and its address
+        self._predicates: dict[bool, Any] = {}  # by whether kernels are interpreted: the condition, and addresses
         self.calls: Calls | None = None  # None: not compiled yet
         stored = [storage(kind) for _, kind, _ in layout.attributes]
         self.room = FIRST_ROOM
-        self.size = 0  # as in `head`
         self.facts = np.zeros((FACTS_OF_EVENT, self.room), np.int64)
         self.whole = np.zeros((stored.count("whole"), self.room), np.int64)
         self.number = np.zeros((stored.count("number"), self.room), np.float64)
@@ -119,6 +118,11 @@ class Core:
 
     def __len__(self) -> int:
         return self.size
+
+    @property
+    def size(self) -> int:
+        """How many events are kept."""
+        return int(self.head[SIZE])
 
     # --- rooms ------------------------------------------------------------------------------------------------------
 
@@ -277,7 +281,7 @@ class Core:
         if arrived.columns is not None:
             self.whole[:, begin:end], self.number[:, begin:end] = arrived.columns.whole, arrived.columns.number
             self.null[:, begin:end] = arrived.columns.null
-        self.head[SIZE] = self.size = end
+        self.head[SIZE] = end
         if not in_order:
             self._put_in_order()
 
@@ -300,7 +304,7 @@ class Core:
             after = np.zeros((before.shape[0], room), before.dtype)
             after[:, :left] = before[:, : self.size][:, which]
             setattr(self, name, after)
-        self.room, self.head[SIZE], self.size = room, left, left
+        self.room, self.head[SIZE] = room, left
         self.facts[ROW, :left] = numbers[self.facts[ROW, :left]]
         keys, places = np.unique(self.facts[KEY, :left], return_inverse=True)
         if self.plan.partition:
@@ -332,10 +336,10 @@ class Core:
         interpreted = is_interpreted()
         if interpreted not in self._predicates:
             predicate = form_of(self.plan).compiled.predicate.call
-            self._predicates[interpreted] = predicate, address_of(predicate)
-        self.head[linking.PREDICATE_AT] = self._predicates[interpreted][1]
-        module: Any = self._module
-        entries = (module.push, module.step, module.go_on, linking.relink)
+            search = address_of_kernel(self._module.search.__wrapped__)
+            self._predicates[interpreted] = predicate, address_of(predicate), search
+        _, self.head[linking.PREDICATE_AT], self.head[linking.SEARCH_AT] = self._predicates[interpreted]
+        entries = (step, go_on, linking.relink)
         if interpreted:
             return Calls(*(entry.plain() for entry in entries))
         self.calls = Calls(*(entry.direct() for entry in entries))

@@ -1,211 +1,215 @@
-"""Single events, as dicts, for the incremental search: their key, the components they can fill, and their columns."""
+"""Single events, as dicts: the tables that the kernel of `dict_door` reads, made for some queries.
+
+The searches and the log of events belong to the caller, who says whenever something of them has moved.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import types
 
-from cepheid.engine.data.candidates import first_conditions
-from cepheid.engine.data.columns import INT64S, Columns, storage
+from cepheid.engine.data.columns import storage
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.incremental.core import Core
-from cepheid.engine.incremental.entry import Entry
-from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.kernels.memory import address_of, float64_rows, function_at, int64_rows, uint8_rows
-from cepheid.engine.values.compiled import Case, Predicate, compile_cases
-from cepheid.language.schema import DataType
-from cepheid.plan.physical import Plan
+from cepheid.engine.incremental import dict_door as d
+from cepheid.engine.incremental.alone import Alone, plain_columns
+from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.kernels.objects import ARE_KNOWN
 
-_PLAIN = {DataType.INT: pa.int64(), DataType.FLOAT: pa.float64(), DataType.BOOL: pa.bool_()}
+FAR = d.FAR
 _KEYS = (pa.int64(), pa.string(), pa.bool_())  # types whose values are equal in Python as they are in a search
-# The numbers in the array that a test gets: the condition, the columns, and the bits of components with conditions on
-# an event, and on an event that is the first one of its group.
-PREDICATE_AT, WHOLE_AT, WHOLES, NUMBER_AT, NUMBERS, NULL_AT, NULLS, TESTED, FIRST_TESTED, COMPONENTS = range(10)
-FIRSTS = 32  # bits that an event's mask is shifted by, where it is told with the components that it can begin
-
-
-@kernel(types.int64(INT64S, types.int64))
-def passing(head: Int64s, mask: int) -> int:
-    """The components that an event can fill by conditions on it alone, and those it can be the first event of."""
-    columns = Columns(
-        int64_rows(head[WHOLE_AT], head[WHOLES], 1),
-        float64_rows(head[NUMBER_AT], head[NUMBERS], 1),
-        uint8_rows(head[NULL_AT], head[NULLS], 1),
-        np.empty(0, np.int64),
-        np.empty(0, np.float64),
-        np.zeros((0, 0), np.int64),
-    )
-    predicate = function_at(head[PREDICATE_AT])
-    at, nothing = np.zeros(1, np.int64), np.zeros(0, np.float64)
-    for place in range(head[COMPONENTS]):
-        bit = 1 << place
-        if mask & head[TESTED] & bit != 0 and not predicate(place, at, at, nothing, columns):
-            mask &= ~bit
-    begins = mask
-    for place in range(head[COMPONENTS]):
-        bit = 1 << place
-        case = head[COMPONENTS] + place
-        if begins & head[FIRST_TESTED] & bit != 0 and not predicate(case, at, at, nothing, columns):
-            begins &= ~bit
-    return mask << FIRSTS | begins
-
-
-test = Entry(passing)
-
-
-class Alone:
-    """The conditions of a query on single events, compiled."""
-
-    def __init__(self, plan: Plan) -> None:
-        bound = plan.bound
-        components = [*bound.positives, *(negation.component for negation in bound.negations)]
-        own = [tuple(plan.scan.conditions_of(each.variable)) for each in components]
-        first = [tuple(first_conditions(bound, each)) for each in bound.positives]
-        first += [()] * (len(components) - len(first))
-        self.tested = any(own) or any(first)
-        self.predicate: Predicate | None = None
-        if not self.tested:
-            return
-        cases = [Case(parts, lambda reference: "0") for parts in (*own, *first)]
-        any_variables = frozenset(each.variable for each in components if each.any)
-        self.predicate = compile_cases(cases, bound.schema, any_variables)
-        self.layout = self.predicate.layout
-        self.head = np.zeros(COMPONENTS + 1, np.int64)
-        self.head[COMPONENTS] = len(components)
-        self.head[TESTED] = sum(1 << place for place, parts in enumerate(own) if parts)
-        self.head[FIRST_TESTED] = sum(1 << place for place, parts in enumerate(first) if parts)
-
-    def is_plain(self, schema: pa.Schema) -> bool:
-        """Can its columns be filled from dicts?"""
-        if self.predicate is None:
-            return True
-        layout = self.layout
-        plain = self.predicate.compiled and not layout.read and not layout.literals
-        return plain and _plain_columns(layout.attributes, schema)
-
-    def prepare(self) -> None:
-        """Makes room for the values of one event."""
-        assert self.predicate is not None
-        stored = [storage(kind) for _, kind, _ in self.layout.attributes]
-        self.whole = np.zeros((max(1, stored.count("whole")), 1), np.int64)
-        self.number = np.zeros((max(1, stored.count("number")), 1), np.float64)
-        self.null = np.zeros((max(1, len(stored)), 1), np.uint8)
-        head = self.head
-        head[WHOLE_AT], head[WHOLES] = self.whole.ctypes.data, stored.count("whole")
-        head[NUMBER_AT], head[NUMBERS] = self.number.ctypes.data, stored.count("number")
-        head[NULL_AT], head[NULLS] = self.null.ctypes.data, len(stored)
-        head[PREDICATE_AT] = address_of(self.predicate.call)
-        self.columns = _columns_of(self.layout.attributes, self.whole, self.number, self.null)
-        self.call = test.direct()
-
-
-def _plain_columns(attributes: Any, schema: pa.Schema) -> bool:
-    return all(
-        expression is None and kind in _PLAIN and schema.field(name).type == _PLAIN[kind]
-        for name, kind, expression in attributes
-    )
-
-
-def _columns_of(attributes: Any, whole: Any, number: Any, null: Any) -> list[tuple[str, Any, Any]]:
-    """For each attribute, the row of its values and that of what is NULL."""
-    found, wholes, numbers = [], 0, 0
-    for place, (name, kind, _) in enumerate(attributes):
-        if storage(kind) == "whole":
-            found.append((name, whole[wholes], null[place]))
-            wholes += 1
-        else:
-            found.append((name, number[numbers], null[place]))
-            numbers += 1
-    return found
-
-
-class DictEvents:
-    """Puts single events into the search of a query."""
-
-    def __init__(self, core: Core, alone: Alone) -> None:
-        self.core, self.alone = core, alone
-        names = core.plan.partition
-        self.key = names[0] if len(names) == 1 else None
-        self.keys = names if len(names) > 1 else None
-        self.numbers: dict[Any, int] = {}
-        self.tested = alone.tested
-        self.ending = core.form.ending
-        self.every_event = core.every_event
-        if alone.tested:
-            alone.prepare()
-        self._made: Any = None  # the arrays that `columns` are rows of
-        self.columns: list[tuple[str, Any, Any]] = []
-
-    def _renew(self) -> None:
-        """The arrays have grown, or events were forgotten, and keys with them."""
-        core = self.core
-        self.columns = _columns_of(core.form.compiled.layout.attributes, core.whole, core.number, core.null)
-        self.numbers = core.reader.numbers
-        self._made = core.facts
-
-    def take(self, event: dict[str, Any], mask: int) -> tuple[int, int, int] | None:
-        """The key of an event, the components that it can fill, and those it can begin; None: it is not wanted."""
-        begins = mask
-        if self.core.facts is not self._made:
-            self._renew()
-        if self.tested and mask:
-            alone = self.alone
-            for name, values, null in alone.columns:
-                value = event.get(name)
-                null[0] = value is None
-                values[0] = 0 if value is None else value
-            both = alone.call(alone.head, mask)
-            mask, begins = both >> FIRSTS, both & ((1 << FIRSTS) - 1)
-        if not mask and not self.every_event:
-            return None
-        number = 0
-        if self.key is not None:
-            value = event.get(self.key)
-        elif self.keys is not None:
-            value = tuple([event.get(name) for name in self.keys])
-            if None in value:
-                return None
-        else:
-            return 0, mask, begins
-        if value is None:
-            return None
-        found = self.numbers.get(value)
-        if found is None:
-            number = self.numbers[value] = len(self.numbers)
-            self.core.make_room_for_keys(number + 1)
-        else:
-            number = found
-        return number, mask, begins
-
-    def push(self, event: dict[str, Any], time: int, taken: tuple[int, int, int], row: int, until: int) -> int:
-        """Takes an event in, and lets time pass; what the kernel returns."""
-        core = self.core
-        if core.size == core.room:
-            core.make_room(1)
-            self._renew()
-        place = core.size
-        for name, values, null in self.columns:
-            value = event.get(name)
-            if value is None:
-                null[place], values[place] = 1, 0
-            else:
-                values[place] = value
-        calls = core.calls
-        assert calls is not None
-        key, mask, begins = taken
-        returned = calls.push(core.head, time, key, mask, begins, row, until)
-        core.size = place + 1
-        return returned
+_KINDS: dict[pa.DataType, tuple[type, int]] = {
+    pa.int64(): (int, d.IN_WHOLES),
+    pa.float64(): (float, d.NOWHERE),
+    pa.string(): (str, d.IN_TEXTS),
+    pa.bool_(): (bool, d.NOWHERE),
+}
 
 
 def reads_dicts(core: Core, alone: Alone, schema: pa.Schema) -> bool:
     """Can events of a schema be read from dicts, one by one?"""
-    if not all(schema.field(name).type in _KEYS for name in core.plan.partition):
+    keys = core.plan.partition
+    if not ARE_KNOWN or not all(schema.field(name).type in _KEYS for name in keys):
         return False
-    return _plain_columns(core.form.compiled.layout.attributes, schema) and alone.is_plain(schema)
+    return plain_columns(core.form.compiled.layout.attributes, schema) and alone.is_plain(schema)
+
+
+class DictEvents:
+    """Takes single events in, for some queries."""
+
+    def __init__(self, schema: pa.Schema, time: str, kind: str, delay: int) -> None:
+        self.door = np.zeros(d.DOOR_SIZE, np.int64)
+        self.at = int(self.door.ctypes.data)
+        self.names = schema.names
+        self.call: Callable[[Any, int, int], int] | None = None
+        self._kept: dict[str, Any] = {}  # what lies at the addresses in `door`
+        columns = np.zeros((len(schema), d.OF_COLUMN), np.int64)
+        clock = schema.field(time).type
+        for row, field in zip(columns, schema, strict=True):
+            value, stored = _KINDS.get(field.type, (type(None), d.NOWHERE))
+            role = d.PLAIN
+            if field.name == time:
+                role = d.IS_TIME
+                value = int if pa.types.is_integer(clock) else datetime
+            elif field.name == kind:
+                role = d.IS_TYPE
+            row[:] = id(field.name), id(value), role, stored
+        names = [field.name for field in schema]
+        columns[:, d.NAME] = [id(name) for name in names]
+        self._place("columns", columns, d.COLUMNS_AT, d.COLUMNS)
+        self._place("values", np.zeros(len(schema), np.int64), d.VALUES_AT)
+        self._kept["names"] = names
+        door = self.door
+        door[d.DELAY], door[d.NONE_KIND], door[d.GIVEN] = delay, id(type(None)), FAR
+        door[d.UTC_AT] = id(UTC) if getattr(clock, "tz", None) is not None else 0
+        self._make_room_for_ends(64)
+
+    def _place(self, name: str, table: Any, at: int, size: int | None = None) -> None:
+        self._kept[name] = table
+        self.door[at] = table.ctypes.data
+        if size is not None:
+            self.door[size] = len(table)
+
+    # --- queries --------------------------------------------------------------------------------------------------
+
+    def look_at(
+        self, cores: Sequence[Core], alone: Sequence[Alone], takers: Mapping[str | None, Sequence[Any]]
+    ) -> None:
+        """The searches of all queries, and for each type (None: all others) the numbers and components of takers."""
+        queries = np.zeros((len(cores), d.OF_QUERY), np.int64)
+        fills: list[tuple[int, ...]] = []
+        for row, core, own in zip(queries, cores, alone, strict=True):
+            row[d.HEAD_AT], row[d.EVERY], row[d.STEPPED] = core.head.ctypes.data, int(core.every_event), -1
+            row[d.KEY_FROM] = len(fills)
+            fills += [(self.names.index(name), d.NOWHERE, 0, 0) for name in core.plan.partition]
+            row[d.KEY_TO] = len(fills)
+            if own.tested:
+                own.prepare()
+                row[d.ALONE_AT], row[d.ALONE_FROM] = own.head.ctypes.data, len(fills)
+                fills += self._fills(own.layout.attributes)
+                row[d.ALONE_TO] = len(fills)
+            row[d.FILL_FROM] = len(fills)
+            fills += self._fills(core.form.compiled.layout.attributes)
+            row[d.FILL_TO] = len(fills)
+        self._cores, self.call = cores, d.take.direct()
+        self._place("queries", queries, d.QUERIES_AT, d.QUERIES)
+        self._place("fills", np.array(fills or [(0,) * d.OF_FILL], np.int64), d.FILLS_AT, d.FILLS)
+        self._place("chosen", np.zeros((len(cores), d.OF_CHOSEN), np.int64), d.CHOSEN_AT)
+        self._place("pending", np.zeros((len(cores), 2), np.int64), d.PENDING_AT)
+        self._place_takers(takers)
+        self.look_at_keys()
+
+    def _fills(self, attributes: Any) -> list[tuple[int, ...]]:
+        found, wholes, numbers = list[tuple[int, ...]](), 0, 0
+        for place, (name, kind, _) in enumerate(attributes):
+            column = self.names.index(name)
+            if storage(kind) == "whole":
+                found.append((column, d.IN_WHOLES, wholes, place))
+                wholes += 1
+            else:
+                found.append((column, d.IN_NUMBERS, numbers, place))
+                numbers += 1
+        return found
+
+    def _place_takers(self, takers: Mapping[str | None, Sequence[Any]]) -> None:
+        codes: dict[Any, int] = {}
+        ranges, rows = list[tuple[int, int]](), list[tuple[int, int]]()
+        self.door[d.OTHERS] = -1
+        for kind, own in takers.items():
+            if kind is None and not own:
+                continue
+            if kind is None:
+                self.door[d.OTHERS] = len(ranges)
+            else:
+                codes[kind] = len(ranges)
+            ranges.append((len(rows), len(rows) + len(own)))
+            rows += own
+        self._place("ranges", np.array(ranges or [(0, 0)], np.int64), d.RANGES_AT, d.CODES_KNOWN)
+        self._place("takers", np.array(rows or [(0, 0)], np.int64), d.TAKERS_AT, d.TAKERS)
+        self._kept["codes"] = codes
+        self.door[d.CODES] = id(codes)
+
+    def look_at_keys(self) -> None:
+        """The dicts of keys are others than before."""
+        keys = [core.reader.numbers for core in self._cores]
+        self._kept["queries"][:, d.KEYS] = [id(each) for each in keys]
+        self._kept["keys"] = keys
+
+    def look_at_log(self, dicts: list[Any] | None, rows: int, most: int) -> None:
+        """The list that dicts are appended to, how many events the log has, and how many before it is looked at."""
+        door = self.door
+        door[d.LOG], door[d.ROWS], door[d.MOST_ROWS] = 0 if dicts is None else id(dicts), rows, most
+        self._kept["dicts"] = dicts
+
+    # --- rooms ----------------------------------------------------------------------------------------------------
+
+    def make_room(self) -> None:
+        """Room for one more event, with a new key, in every search."""
+        for core in self._cores:
+            core.make_room(1)
+            core.make_room_for_keys(core.reader.keys + 1)
+        self._make_room_for_ends(len(self._cores))
+
+    def _make_room_for_ends(self, more: int) -> None:
+        first, last = int(self.door[d.ENDS_FIRST]), int(self.door[d.ENDS_LAST])
+        if last + more <= self.door[d.ENDS_ROOM]:
+            return
+        ends = np.zeros((2 * (last - first + more), 2), np.int64)
+        if last > first:
+            ends[: last - first] = self._kept["ends"][first:last]
+        self._place("ends", ends, d.ENDS_AT, d.ENDS_ROOM)
+        self.door[d.ENDS_FIRST], self.door[d.ENDS_LAST] = 0, last - first
+
+    # --- possible last events of matches --------------------------------------------------------------------------
+
+    @property
+    def due(self) -> int:
+        """The time from which a match may be known."""
+        return int(self.door[d.DUE])
+
+    def set_ends(self, times: Int64s, queries: Int64s) -> None:
+        """The times of all events that may be the last ones of a match, and the numbers of their queries."""
+        self.door[d.ENDS_FIRST] = self.door[d.ENDS_LAST] = 0
+        self.door[d.DUE] = FAR
+        self.add_ends(times, queries)
+
+    def add_ends(self, times: Int64s, queries: Int64s | int) -> None:
+        """More of them."""
+        if not len(times):
+            return
+        self._make_room_for_ends(len(times))
+        door, ends = self.door, self._kept["ends"]
+        first, last = int(door[d.ENDS_FIRST]), int(door[d.ENDS_LAST])
+        end = last + len(times)
+        ends[last:end, 0], ends[last:end, 1] = times, queries
+        own = ends[first:end]
+        if bool((own[1:, 0] < own[:-1, 0]).any()):
+            own[:] = own[np.argsort(own[:, 0], kind="stable")]
+        door[d.ENDS_LAST], door[d.DUE] = end, own[0, 0] + door[d.DELAY]
+
+    def passed_ends(self, until: int) -> list[int]:
+        """The queries of which an event up to a time may be the last one of a match; these events are done with."""
+        door, ends = self.door, self._kept["ends"]
+        first, last = int(door[d.ENDS_FIRST]), int(door[d.ENDS_LAST])
+        passed = first + int(np.searchsorted(ends[first:last, 0], until, side="right"))
+        queries: list[int] = np.unique(ends[first:passed, 1]).tolist()
+        door[d.ENDS_FIRST] = passed
+        door[d.DUE] = ends[passed, 0] + door[d.DELAY] if passed < last else FAR
+        return queries
+
+    # --- results --------------------------------------------------------------------------------------------------
+
+    def results(self, pending: int) -> list[tuple[int, list[Found]]]:
+        """What the searches of a call found, by the number of the query."""
+        found = []
+        for number, returned in sorted(self._kept["pending"][:pending].tolist()):
+            results = self._cores[number].results(returned)
+            if results:
+                found.append((number, results))
+        return found
 
 
 __all__ = ["Alone", "DictEvents", "reads_dicts"]

@@ -59,7 +59,8 @@ FACTS_AT, WHOLE_AT, WHOLE_ROWS, NUMBER_AT, NUMBER_ROWS, NULL_AT, NULL_ROWS = ran
 KEYS_AT, KEY_ROOM, BUSY_AT, STAGES_AT = range(49, 53)
 SIDE_AT, SIDE_ROOM, SIDE_SIZE, SIDE_WHOLE_AT, SIDE_NUMBER_AT, SIDE_NULL_AT, SIDE_EVENTS_AT = range(53, 60)
 OUT_AT, OUT_ROOM, SIZES_AT, KNOWN_AT, KNOWN_ROOM = range(60, 65)
-TABLES = 65  # three numbers for each table of the program and the graph: its address, rows and columns
+SEARCH_AT = 65  # the search of the engine
+TABLES = 66  # three numbers for each table of the program and the graph: its address, rows and columns
 NUMBER_OF_TABLES = 10
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 

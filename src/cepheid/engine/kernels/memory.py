@@ -59,16 +59,36 @@ def function_at(address: int) -> Any:
     return _functions[address]
 
 
+def search_at(address: int) -> Any:
+    """A search at an address, which gets the array of all that it needs."""
+    return _functions[address]
+
+
 def address_of(predicate: Any) -> int:
     """The address of a compiled condition, for `function_at`; the caller keeps the condition in memory."""
     if COMPILES and not is_interpreted():
-        result = predicate.get_compile_result(PREDICATE)
-        address: int = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-        return address
-    number = next((number for number, each in _functions.items() if each is predicate), None)
+        return _address(predicate.get_compile_result(PREDICATE))
+    return _number_of(predicate)
+
+
+def address_of_kernel(function: Any) -> int:
+    """The address of a kernel, for `search_at`: compiled now, if it is not yet."""
+    if not COMPILES or is_interpreted():
+        return _number_of(function)
+    (result,) = function.dispatcher().overloads.values()
+    return _address(result)
+
+
+def _address(result: Any) -> int:
+    address: int = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    return address
+
+
+def _number_of(function: Any) -> int:
+    number = next((number for number, each in _functions.items() if each is function), None)
     if number is None:
         number = next(_numbers)
-        _functions[number] = predicate
+        _functions[number] = function
     return number
 
 
@@ -95,10 +115,12 @@ def _register_array(function: Any, array: Any) -> None:
         populate_array(made, data, arguments[1:], strides, size, None)
         return made._getvalue()
 
-    _register(function, array, (types.int64,) * (1 + array.ndim), generate)
+    register(function, array, (types.int64,) * (1 + array.ndim), generate)
 
 
-def _register(function: Any, result: Any, arguments: tuple[Any, ...], generate: Any) -> None:
+def register(function: Any, result: Any, arguments: tuple[Any, ...], generate: Any) -> None:
+    """Says what a function is in compiled code: its types, and what makes its instructions."""
+
     class Signature(ConcreteTemplate):
         key = function
         cases: ClassVar[list[Any]] = [result(*arguments)]
@@ -119,4 +141,5 @@ _register_array(int64_rows, INT64_ROWS)
 _register_array(int32_row, types.Array(types.int32, 1, "C"))
 _register_array(float64_rows, FLOAT64_ROWS)
 _register_array(uint8_rows, UINT8_ROWS)
-_register(function_at, FUNCTION, (types.int64,), _function)
+register(function_at, FUNCTION, (types.int64,), _function)
+register(search_at, types.FunctionType(types.int64(INT64S)), (types.int64,), _function)

@@ -17,7 +17,10 @@ from cepheid.budget import checkpoint
 from cepheid.errors import DataError, LimitError
 from cepheid.language import pattern as p
 from cepheid.language import syntax as s
+from cepheid.language.evaluate import function_of
 from cepheid.language.library.operators import known, ordered
+from cepheid.language.library.scalars import Value, arithmetic
+from cepheid.language.match_recognize.aggregates import aggregate_of
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     BoundClause,
@@ -29,9 +32,7 @@ from cepheid.language.match_recognize.bound import (
     SequenceNumber,
     SortKey,
 )
-from cepheid.language.match_recognize.evaluate import aggregate_of, function_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
-from cepheid.language.match_recognize.scalars import Value, arithmetic
 from cepheid.language.match_recognize.syntax import Rows, SkipTo
 from cepheid.language.zone_labels import labelled_table
 

@@ -14,7 +14,6 @@ from cepheid.language import pattern as p
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.dialects import DIALECTS
 from cepheid.language.match_recognize.functions import FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, is_built_in
-from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
@@ -22,6 +21,7 @@ from cepheid.language.match_recognize.syntax import (
     Identifier,
     Literal,
     Mode,
+    Months,
     Operation,
     Reference,
     Rows,

@@ -12,6 +12,19 @@ Scalar: TypeAlias = object  # a value of SQL: None, bool, int, float, Decimal, s
 
 
 @dataclass(frozen=True)
+class Months:
+    """A length of time in months, which has no fixed length in days."""
+
+    count: int
+
+    def __neg__(self) -> Months:
+        return Months(-self.count)
+
+    def __add__(self, other: Months) -> Months:
+        return Months(self.count + other.count)
+
+
+@dataclass(frozen=True)
 class Identifier:
     """A name as written. Unquoted ones are compared in capitals, quoted ones as they are (SQL:2016 part 2, 5.4)."""
 

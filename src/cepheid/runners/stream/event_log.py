@@ -53,28 +53,39 @@ class EventLog:
         self.parts: list[Part] = []
         self.starts: list[int] = []
         self.dicts: list[Event] | None = None  # those of the last part, if it has dicts
-        self.rows = 0
+        self._rows = 0  # up to the end of the last part, if it is a table
         self.held_rows = 0  # of tables, those included that nobody needs
 
     def __len__(self) -> int:
         return self.rows
 
+    @property
+    def rows(self) -> int:
+        """How many events there are."""
+        return self._rows if self.dicts is None else self.starts[-1] + len(self.dicts)
+
     def add_events(self) -> list[Event]:
-        """The list that further dicts are appended to; whoever does so counts `rows`."""
+        """The list that further dicts are appended to."""
         if self.dicts is None:
-            self.dicts = []
-            self.parts.append(Part(self.dicts))
-            self.starts.append(self.rows)
+            dicts: list[Event] = []
+            self.parts.append(Part(dicts))
+            self.starts.append(self._rows)
+            self.dicts = dicts
         return self.dicts
 
     def add_table(self, table: pa.Table, rows: Int64s | None) -> None:
         """Some rows of a table, or all."""
-        part = Part(table=table, rows=rows)
+        part, before = Part(table=table, rows=rows), self.rows
         self.parts.append(part)
-        self.starts.append(self.rows)
-        self.dicts = None
-        self.rows += len(part)
+        self.starts.append(before)
+        self.dicts, self._rows = None, before + len(part)
         self.held_rows += table.num_rows
+
+    def copy(self) -> EventLog:
+        """Another log of the same events: what is done to it leaves this one as it is."""
+        log = EventLog(self._schema, self._as_table)
+        log.parts, log.starts, log._rows, log.held_rows = list(self.parts), list(self.starts), self.rows, self.held_rows
+        return log
 
     # --- going back ---------------------------------------------------------------------------------------------------
 
@@ -188,9 +199,9 @@ class EventLog:
                 tables.append(part.table)
                 rows.append(np.flatnonzero(here) if part.rows is None else part.rows[here])
         join()
-        self.parts, self.starts, self.rows = parts, [], 0
+        self.parts, self.starts, self._rows = parts, [], 0
         for part in parts:
-            self.starts.append(self.rows)
-            self.rows += len(part)
+            self.starts.append(self._rows)
+            self._rows += len(part)
             self.held_rows += part.table.num_rows if part.table is not None else 0
         self.dicts = parts[-1].events if parts else None

@@ -144,7 +144,7 @@ def on_start(clause: BoundClause) -> list[s.Expression]:
     if clause.partial:  # what is not complete lacks some of these labels
         return []
     return [
-        _at_hand(part)
+        at_hand(part)
         for label in sorted(needed_labels(clause.pattern) & clause.conditions.keys())
         for part in conjuncts(clause.conditions[label])
         if _reads_start_alone(part, clause.pattern)
@@ -176,6 +176,6 @@ def _is_of(node: s.Expression, pattern: p.Pattern) -> bool:
     return all(_is_of(part, pattern) for part in s.children(node))
 
 
-def _at_hand(node: s.Expression) -> s.Expression:
+def at_hand(node: s.Expression) -> s.Expression:
     """The same, with the row at hand in place of the first row."""
-    return Navigate(node.inner, shift=node.shift) if isinstance(node, Navigate) else s.rebuild(node, _at_hand)
+    return Navigate(node.inner, shift=node.shift) if isinstance(node, Navigate) else s.rebuild(node, at_hand)

@@ -22,7 +22,7 @@ from cepheid.engine.values.operators import Column as Values
 from cepheid.engine.values.operators import fitting, listed, whole, without_nan
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
-from cepheid.language.match_recognize.aggregates import AGGREGATES
+from cepheid.language.match_recognize.aggregates import AGGREGATES, aggregate_of
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Column,
@@ -32,7 +32,6 @@ from cepheid.language.match_recognize.bound import (
     RowLabel,
     SequenceNumber,
 )
-from cepheid.language.match_recognize.evaluate import aggregate_of
 
 Int64s = npt.NDArray[np.int64]
 INT64S, FLOATS, FLAGS = types.int64[::1], types.float64[::1], types.boolean[::1]

@@ -171,17 +171,22 @@ def find_matches(
     upcoming = upcoming_rare(clause, conditions, rows.bounds)
     seen = (rows.bounds, rows.time, conditions.how, conditions.holds)
     inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming, beginnings(clause, conditions))
-    if threads > 1 and openness is None and can_be_cut(clause, rows):
-        return _find_in_parts(clause, program, inputs, mode, conditions, threads)
+    cut = threads > 1 and openness is None and can_be_cut(clause, rows)
     longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
     size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest or clause.partial)
     before = [each.copy() for each in where]
+
+    def searched(judged: Conditions) -> tuple[Int64s, Int64s, Int64s | Int32s, int]:
+        if cut:
+            return (*_find_in_parts(clause, program, inputs, mode, judged, threads), 0)
+        return _searched(program, inputs, mode, judged, size)
+
     try:
-        found = _searched(program, inputs, mode, conditions, size)
+        found = searched(conditions)
     except TooManyCallsError:
         for array, values in zip(where, before, strict=True):
             array[:] = values
-        found = _searched(program, inputs, mode, prepare(clause, rows, compiled=True), size)
+        found = searched(prepare(clause, rows, compiled=True))
     start, length, step, failure = found
     if failure:
         raise search_failed(failure)
@@ -229,7 +234,7 @@ def _searched(
 
 def _find_in_parts(
     clause: BoundClause, program: Program, inputs: Rows, mode: Mode, conditions: Conditions, threads: int
-) -> Found:
+) -> tuple[Int64s, Int64s, Int64s]:
     """The matches of one large partition under a window, searched by several threads."""
     low, high = int(inputs.bounds[0]), int(inputs.bounds[1])
 
@@ -249,7 +254,10 @@ def _find_in_parts(
     places = cuts(low, high, threads)
     found = side_by_side(lambda place: part(*place), places)
     kept = joined(found, [end for _, end in places], clause.skip, part)
-    return Found(*(np.concatenate([getattr(each, name) for each in kept]) for name in ("start", "length", "step")))
+    start, length, step = (
+        np.concatenate([getattr(each, name) for each in kept]) for name in ("start", "length", "step")
+    )
+    return start, length, step
 
 
 def assemble(

@@ -1,0 +1,175 @@
+"""Python's objects in kernels, by their addresses: a kernel reads a dict without a line of Python in between.
+
+Each function is one of Python's own for extensions, and costs some nanoseconds. What a kernel may not do with them is
+to call code of the user: it reads values of exact types only. In plain Python the same functions are reached through
+ctypes. A kernel that uses them runs with Python's global lock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from datetime import UTC, datetime
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import NativeValue, models, register_model, unbox
+
+from cepheid.engine.kernels.memory import register, uint8_rows
+
+_api = ctypes.PyDLL("", handle=ctypes.pythonapi._handle)  # one of our own: others may say how `pythonapi` is called
+_WORD = ir.IntType(64)
+
+
+class ObjectType(types.Type):
+    """An object that Python hands to a kernel, which gets its address."""
+
+    def __init__(self) -> None:
+        super().__init__("PythonObject")
+
+
+OBJECT = ObjectType()
+
+
+@register_model(ObjectType)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _WORD)  # type: ignore[no-untyped-call]
+
+
+@unbox(ObjectType)
+def _unbox(kind: Any, value: Any, context: Any) -> NativeValue:
+    return NativeValue(context.builder.ptrtoint(value, _WORD))
+
+
+def address(value: Any) -> int:
+    """Where an object lies; who asks keeps it in memory."""
+    return id(value)
+
+
+def _called(name: str, result: Any, *arguments: Any) -> int | float:
+    function = getattr(_api, name)
+    function.restype, function.argtypes = result, [ctypes.c_ssize_t] * len(arguments)
+    found: int | float | None = function(*map(int, arguments))
+    return 0 if found is None else found
+
+
+def dict_size(mapping: int) -> int:
+    """How many names a dict has."""
+    return int(_called("PyDict_Size", ctypes.c_ssize_t, mapping))
+
+
+def dict_item(mapping: int, key: int) -> int:
+    """The value of a key; 0: there is none."""
+    return int(_called("PyDict_GetItem", ctypes.c_ssize_t, mapping, key))
+
+
+def dict_set(mapping: int, key: int, value: int) -> int:
+    """Puts a value into a dict; -1: there is no memory for it."""
+    return int(_called("PyDict_SetItem", ctypes.c_int, mapping, key, value))
+
+
+def dict_copy(mapping: int) -> int:
+    """A copy of a dict, which whoever asks gives back by `give_back`; 0: there is no memory for it."""
+    return int(_called("PyDict_Copy", ctypes.c_ssize_t, mapping))
+
+
+def tuple_of(length: int) -> int:
+    """A tuple whose places are to be set, and that is to be given back; 0: there is no memory for it."""
+    return int(_called("PyTuple_New", ctypes.c_ssize_t, length))
+
+
+def tuple_set(items: int, place: int, value: int) -> int:
+    """Sets a place of a new tuple, to which the value is handed over."""
+    return int(_called("PyTuple_SetItem", ctypes.c_int, items, place, value))
+
+
+def list_append(items: int, value: int) -> int:
+    """Puts a value behind those of a list; -1: there is no memory for it."""
+    return int(_called("PyList_Append", ctypes.c_int, items, value))
+
+
+def whole_object(value: int) -> int:
+    """A whole number as an object, to be given back; 0: there is no memory for it."""
+    return int(_called("PyLong_FromLongLong", ctypes.c_ssize_t, value))
+
+
+def whole_of(value: int, beyond: int) -> int:
+    """A whole number; at the address `beyond` stands 0 if it is one of 64 bits."""
+    return int(_called("PyLong_AsLongLongAndOverflow", ctypes.c_longlong, value, beyond))
+
+
+def fraction_of(value: int) -> float:
+    """A fraction."""
+    return float(_called("PyFloat_AsDouble", ctypes.c_double, value))
+
+
+def letters_of(text: int, size_at: int) -> int:
+    """Where the letters of a text lie as UTF-8; 0: it has none, and there is an error to clear."""
+    return int(_called("PyUnicode_AsUTF8AndSize", ctypes.c_ssize_t, text, size_at))
+
+
+def clear_error() -> None:
+    """Forgets what the last function complained of."""
+    _called("PyErr_Clear", None)
+
+
+def hold(value: int) -> None:
+    """Says that an object is needed, until it is given back or handed over."""
+    _called("Py_IncRef", None, value)
+
+
+def give_back(value: int) -> None:
+    """Says that an object is no longer needed here."""
+    _called("Py_DecRef", None, value)
+
+
+def _register_call(function: Any, name: str, result: Any, arguments: int) -> None:
+    """Says that compiled code calls a function of Python's by its name."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        returned = ir.VoidType() if result is types.none else context.get_value_type(result)
+        kind = ir.FunctionType(returned, [_WORD] * arguments)
+        called = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
+        return context.get_dummy_value() if result is types.none else called
+
+    register(function, result, (types.int64,) * arguments, generate)
+
+
+def _own_address(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    return given[0]
+
+
+register(address, types.int64, (OBJECT,), _own_address)
+_register_call(dict_size, "PyDict_Size", types.int64, 1)
+_register_call(dict_item, "PyDict_GetItem", types.int64, 2)
+_register_call(dict_set, "PyDict_SetItem", types.int32, 3)
+_register_call(dict_copy, "PyDict_Copy", types.int64, 1)
+_register_call(tuple_of, "PyTuple_New", types.int64, 1)
+_register_call(tuple_set, "PyTuple_SetItem", types.int32, 3)
+_register_call(list_append, "PyList_Append", types.int32, 2)
+_register_call(whole_object, "PyLong_FromLongLong", types.int64, 1)
+_register_call(whole_of, "PyLong_AsLongLongAndOverflow", types.int64, 2)
+_register_call(fraction_of, "PyFloat_AsDouble", types.float64, 1)
+_register_call(letters_of, "PyUnicode_AsUTF8AndSize", types.int64, 2)
+_register_call(clear_error, "PyErr_Clear", types.none, 0)
+_register_call(hold, "Py_IncRef", types.none, 1)
+_register_call(give_back, "Py_DecRef", types.none, 1)
+
+# Where objects hold what no function of Python's tells without making another object.
+KIND = 8  # the address of their type
+HAS_ZONE, PARTS_OF_TIME, ZONE = 24, 25, 40  # of a datetime: a byte; ten bytes from the year on; an address
+
+
+def _are_known() -> bool:
+    """Do objects lie in memory as is said here?"""
+    time = datetime(2026, 3, 4, 5, 6, 7, 0x010203, tzinfo=UTC)
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or object.__basicsize__ != 16 or datetime.__basicsize__ < ZONE + 8:
+        return False
+    parts = bytes(uint8_rows(id(time) + HAS_ZONE, 1, 11)[0])
+    kind, zone = (ctypes.c_int64.from_address(id(time) + place).value for place in (KIND, ZONE))
+    return parts == bytes([1, 7, 234, 3, 4, 5, 6, 7, 1, 2, 3]) and (kind, zone) == (id(datetime), id(UTC))
+
+
+ARE_KNOWN = _are_known()
