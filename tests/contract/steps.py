@@ -16,6 +16,7 @@ from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream import remembered
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint
+from cepheid.runners.stream.state import StreamStep
 
 END_OF_TIME = 10_000
 # A drawn stream is many searches and a reference for each of its queries: of these fewer are drawn in the longest runs.

@@ -104,7 +104,9 @@ def run_composed(
         assert schema is not None
         come = [united([schema.empty_table(), *came]).select(schema.names).cast(schema)] if came else []
         until = [known[number] for number in names]
-        seen = None if any(each is None for each in until) else min(each for each in until if each is not None) + 1
+        late = level.lateness or (level.step.delay,) * len(until)
+        passed = [each - own for each, own in zip(until, late, strict=True) if each is not None]
+        seen = None if len(passed) < len(until) else min(passed) + level.step.delay + 1
         before = clocks[level.name]
         below = run_step(level.step, before, StoreApart(store, before.apart * APART), come, seen)
         clocks[level.name] = replace(below.clock, queries=before.queries)
