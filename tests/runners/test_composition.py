@@ -94,15 +94,17 @@ def composed(
     base = tuple(ship_here(plan_of(name, table.schema), table.schema, name) for name in ("visit", "absent"))
     step = StreamStep(base, (0, 1), delay, plans=tuple(each.plan for each in base))
     known, numbers, levels = {each.name: each for each in base}, {"visit": 0, "absent": 1}, []
+    behind = dict.fromkeys(known, 0)
     for name in above:
         sources = cepheid.query(queries[name]).syntax.sources
         schema = events_schema({source: known[source].schema for source in sources}, options)
         worker_plan = ship_here(plan_of(name, schema), schema, name)
         numbers[name] = len(numbers)
-        behind = max(lateness(known[source].plan) for source in sources)
+        late = tuple(lateness(known[source].plan) for source in sources)
+        behind[name] = max(behind[source] + each for source, each in zip(sources, late, strict=True))
         narrow = pa.schema([column for column in schema if column.name in worker_plan.plan.bound.schema.names])
-        own = StreamStep((worker_plan,), (numbers[name],), behind, plans=(worker_plan.plan,), schema=narrow)
-        levels.append(Level(name, tuple((source, numbers[source]) for source in sources), own, options))
+        own = StreamStep((worker_plan,), (numbers[name],), behind[name], plans=(worker_plan.plan,), schema=narrow)
+        levels.append(Level(name, tuple((source, numbers[source]) for source in sources), own, options, late))
         known[name] = worker_plan
     return step, levels, list(numbers)
 
