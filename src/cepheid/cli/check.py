@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -12,13 +11,12 @@ from rich.text import Text
 
 import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns, QuerySettings, Reading
 from cepheid.cli.messages import in_words_of_the_command_line, out
 from cepheid.cli.query_argument import existing_file, load_functions, parse_parameters, query_arguments, query_object
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.errors import errors_of
 from cepheid.errors import QueryError
-from cepheid.files.event_files import read_events
-from cepheid.files.input_files import find_files
 from cepheid.pattern_query import LanguageQuery
 
 Queries = Annotated[list[str], typer.Argument(metavar="QUERY...", help="Texts, files or directories of queries.")]
@@ -27,20 +25,10 @@ Queries = Annotated[list[str], typer.Argument(metavar="QUERY...", help="Texts, f
 def check(
     queries: Queries,
     input: o.Inputs = [],  # noqa: B006  typer copies it
-    format: o.InputFormat = None,
-    null: o.NullTexts = None,
-    time_format: o.TimeFormat = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    ignore_case: o.IgnoreCase = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
-    existence: o.Existence = None,
-    parameter: o.Parameters = None,
-    functions: o.FunctionsPath = None,
+    *,
+    reading: Reading,
+    columns: Columns,
+    settings: QuerySettings,
     as_json: o.AsJson = False,
 ) -> None:
     """List all errors of queries, without running them.
@@ -51,14 +39,13 @@ def check(
 
         cepheid check shoplifting.cepheid --input events.parquet
     """
-    load_functions(functions)
-    table = read_events(find_files(input, format, null or ()), time=time, time_format=time_format) if input else None
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
-    roles = replace(roles, ignore_case=ignore_case)
+    load_functions(settings.functions)
+    table = reading.events(reading.files(input), columns.time) if input else None
+    roles = columns.roles()
     found: list[dict[str, Any]] = []
     for argument in [each for given in queries for each in query_arguments(given)]:
         name = argument if existing_file(argument) else "query"
-        given = roles.arguments(), parse_parameters(parameter or ())
+        given = roles.arguments(), parse_parameters(settings.parameter or ())
         asked = query_object(argument)
         every = errors_of(asked, table, *given) if isinstance(asked, str) else _errors_of_object(asked, table, *given)
         errors = sorted(every, key=lambda error: error.start or 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,16 +11,10 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns, QuerySettings, Reading, Records, Search
 from cepheid.cli.messages import explaining_delay, out
 from cepheid.cli.outputs import ASIDE, check_outputs, replacing
-from cepheid.cli.query_argument import (
-    arguments_of,
-    load_functions,
-    parse_options,
-    query_files,
-    read_any_query,
-    time_column,
-)
+from cepheid.cli.query_argument import arguments_of, query_files, time_column
 from cepheid.cli.stages import Stages
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
@@ -49,29 +42,13 @@ def report(
     truth: _Truth = None,
     truth_key: _TruthKey = None,
     truth_column: _TruthColumn = None,
-    format: o.InputFormat = None,
-    null: o.NullTexts = None,
-    time_format: o.TimeFormat = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    ignore_case: o.IgnoreCase = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
-    existence: o.Existence = None,
-    parameter: o.Parameters = None,
-    model: o.ModelPath = None,
-    scoring: o.Scoring = "exact",
+    *,
+    reading: Reading,
+    columns: Columns,
+    settings: QuerySettings,
+    search: Search,
     engine: o.EngineName = "auto",
-    option: o.MatchOptions = None,
-    bad_records: o.BadRecords = None,
-    aside: o.Aside = None,
-    dedupe: o.Dedupe = None,
-    decimal: o.Decimal = None,
-    thousands: o.Thousands = None,
-    functions: o.FunctionsPath = None,
+    records: Records,
 ) -> None:
     """Run a query and write its matches as one HTML page that works offline.
 
@@ -87,26 +64,20 @@ def report(
         raise CepheidError("--truth needs --truth-key and --truth-column", hint=hint)
     if output.is_dir():
         raise CepheidError(f"--output {output} is a directory", hint=f"write {output / 'report.html'}")
-    files = find_files(input, format, null or ())
-    reads = [*files.addresses, *query_files(query), model, truth, functions]
-    check_outputs({"--output": output, ASIDE: aside}, reads)
+    files = reading.files(input)
+    reads = [*files.addresses, *query_files(query), search.model, truth, settings.functions]
+    check_outputs({"--output": output, ASIDE: records.aside}, reads)
     if output.suffix.lower() not in (".html", ".htm"):
         raise CepheidError(
             f"--output {output}: a report is a page of HTML", hint=f"write {output.with_suffix('.html')}"
         )
-    load_functions(functions)
-    parsed = read_any_query(query, parameter or ())
+    parsed = settings.read(query)
     if truth is not None and (not isinstance(parsed, cepheid.Query) or parsed.unit == "total"):
         raise CepheidError("--truth is a list of single matches", hint="leave out --truth, or SUMMARISE")
-    stages = Stages()
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
-    roles = replace(roles, ignore_case=ignore_case)
+    stages, roles = Stages(), columns.roles()
     with stages.timed("read"):
-        records = o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
-        parse = o.parses_times(records)
-        events = read_events(files, time=time_column(parsed, roles), time_format=time_format, parse_times=parse)
-    loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, "engine": engine, **records, **parse_options(option or ())}
+        events = reading.events(files, time_column(parsed, roles), parse_times=records.parse_times)
+    given = {"engine": engine, **records.options(reading.time_format), **search.given()}
     known = None
     if truth is not None and truth_key is not None and truth_column is not None:
         known = read_truth(truth, truth_key, truth_column)

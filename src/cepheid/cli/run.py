@@ -15,10 +15,11 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns, QuerySettings, Reading, Records, Search
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, note, out
 from cepheid.cli.outputs import check_outputs
-from cepheid.cli.query_argument import load_functions, parse_options, query_files, read_queries
+from cepheid.cli.query_argument import load_functions, query_files, read_queries
 from cepheid.cli.result_files import check_output, flat, is_folder, without_formulas, write_json_lines, write_table
 from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
@@ -131,29 +132,13 @@ def run(
     partition_by: _PartitionBy = None,
     overwrite: o.Overwrite = False,
     escape_formulas: o.EscapeFormulas = False,
-    format: o.InputFormat = None,
-    time_format: o.TimeFormat = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    ignore_case: o.IgnoreCase = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
-    existence: o.Existence = None,
-    parameter: o.Parameters = None,
-    model: o.ModelPath = None,
-    scoring: o.Scoring = "exact",
+    *,
+    reading: Reading,
+    columns: Columns,
+    settings: QuerySettings,
+    search: Search,
     engine: o.EngineName = "auto",
-    option: o.MatchOptions = None,
-    bad_records: o.BadRecords = None,
-    aside: o.Aside = None,
-    dedupe: o.Dedupe = None,
-    decimal: o.Decimal = None,
-    thousands: o.Thousands = None,
-    null: o.NullTexts = None,
-    functions: o.FunctionsPath = None,
+    records: Records,
     max_matches: _MaxMatches = None,
     timeout: _Timeout = None,
     truncate: _Truncate = False,
@@ -186,23 +171,23 @@ def run(
 
         cepheid run shoplifting.cepheid -i incoming/ --stream --delay "10 seconds" -o thefts.parquet --checkpoint state
     """
-    load_functions(functions)
+    load_functions(settings.functions)
     task = Task(
-        read_queries(query, queries or (), parameter or ()),
+        read_queries(query, queries or (), settings.parameter or ()),
         list(input),
-        replace(o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence), ignore_case=ignore_case),
+        columns.roles(),
         {
-            **_options_of_match(engine, scoring, option, model, max_matches, timeout, truncate),
-            **o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format),
+            **_options_of_match(search, engine, max_matches=max_matches, timeout=timeout, truncate=truncate or None),
+            **records.options(reading.time_format),
         },
         output,
         tuple(partition_by or ()),
-        (*query_files(query, queries or ()), model, functions),
+        (*query_files(query, queries or ()), search.model, settings.functions),
         overwrite,
         not escape_formulas,
-        tuple(null or ()),
+        tuple(reading.null or ()),
     )
-    where = SparkOptions(master or LOCAL, conf or [], format, time_format, schema, kafka=kafka or [])
+    where = SparkOptions(master or LOCAL, conf or [], reading.format, reading.time_format, schema, kafka=kafka or [])
     where = replace(where, checkpoint=checkpoint, trigger=trigger, delay=delay, files_per_batch=files_per_batch)
     _run_task(task, where, SearchRequest(show, limit, quiet, stream, console, master is not None))
 
@@ -219,23 +204,14 @@ class SearchRequest:
     on_spark: bool
 
 
-def _options_of_match(
-    engine: str,
-    scoring: str,
-    option: list[str] | None,
-    model: Path | None,
-    max_matches: int | None,
-    timeout: float | None,
-    truncate: bool,
-) -> dict[str, Any]:
+def _options_of_match(search: Search, engine: str, **limits: Any) -> dict[str, Any]:
     """What was given, as `match` takes it."""
-    given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_options(option or ())}
-    loaded = None if model is None else cepheid.load_model(model)
-    for each in loaded.notes if loaded is not None else ():
+    given = {"engine": engine, **search.given()}
+    limits["model"] = given.pop("model")
+    for each in limits["model"].notes if limits["model"] is not None else ():
         if each.startswith("the model does not fit"):
-            note(f"{model}: {each}")
-    more = {"model": loaded, "max_matches": max_matches, "timeout": timeout, "truncate": truncate or None}
-    return given | {name: value for name, value in more.items() if value is not None}
+            note(f"{search.model}: {each}")
+    return given | {name: value for name, value in limits.items() if value is not None}
 
 
 def _run_task(task: Task, options: SparkOptions, asked: SearchRequest) -> None:
