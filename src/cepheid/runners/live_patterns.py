@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from cepheid.engine.incremental.row_core import NotIncrementalError
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.stream.pushed import Noted, PushedSearch
 from cepheid.runners.stream.searches import SearchStream
@@ -53,6 +54,7 @@ class PatternDoor:
         self.names = frozenset(given.names)
         self.kinds = [(each.name, _KINDS.get(each.type, _NOTHING)) for each in given if each.name != self.time]
         self.wholes = [each.name for each in given if each.type == pa.int64() and each.name != self.time]
+        self.fractions = [each.name for each in given if each.type == pa.float64()]
         self.letters = [each.name for each in given if each.type == pa.string()]
         self.shapes: set[Any] = set()
         self.reader = reader
@@ -103,11 +105,18 @@ class PatternDoor:
             value = event.get(name)
             if value is not None and not LEAST <= value <= MOST:
                 return None
+        for name in self.fractions:
+            value = event.get(name)
+            if value != value:  # what is not a number is NULL
+                return None
         for name in self.letters:
             value = event.get(name)
             if value is not None and not value.isascii() and not _is_text(value):
                 return None
-        return self._taken(event.copy(), time)  # the caller may use it again
+        try:
+            return self._taken(event.copy(), time)  # the caller may use it again
+        except NotIncrementalError:
+            return None
 
     def _taken(self, event: Event, time: int) -> list[Event]:
         waiting, watermark = self.waiting, self.watermark

@@ -93,6 +93,7 @@ def bind_clause(clause: Clause, columns: Columns, keys: tuple[ComputedKey, ...] 
         dialect=clause.dialect,
         longest=clause.longest,
         zone=columns.zone,
+        partial=clause.partial,
         keys=keys,
     )
     binder.check_names(bound)
