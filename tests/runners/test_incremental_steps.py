@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -42,7 +43,8 @@ def outcomes(step: IncrementalStep, parts: Sequence[pa.Table]) -> list[Outcome]:
     always, never, sometimes = (said(step, parts, forgets) for forgets in (len(parts) + 1, 1, 2))
     for each in (never, sometimes):
         assert [one.results for one in each] == [one.results for one in always]
-        assert [one.clock for one in each] == [one.clock for one in always]
+        # A search that goes on may still hold events that it does not need any more.
+        assert [replace(one.clock, chunks=()) for one in each] == [replace(one.clock, chunks=()) for one in always]
     return never
 
 

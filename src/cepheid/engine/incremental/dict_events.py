@@ -16,7 +16,7 @@ from cepheid.engine.data.columns import storage
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental.alone import Alone, plain_columns
-from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.incremental.core import Core, PushedMatches
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
 FAR = d.FAR
@@ -202,7 +202,7 @@ class DictEvents:
 
     # --- results --------------------------------------------------------------------------------------------------
 
-    def results(self, pending: int) -> list[tuple[int, list[Found]]]:
+    def results(self, pending: int) -> list[tuple[int, list[PushedMatches]]]:
         """What the searches of a call found, by the number of the query."""
         found = []
         for number, returned in sorted(self._kept["pending"][:pending].tolist()):

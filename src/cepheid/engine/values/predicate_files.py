@@ -31,7 +31,7 @@ def compiled_once(
     """The function that the source defined in a namespace, compiled: from a file, else written if it may be kept."""
     predicate = namespace["predicate"]
     contents = _contents(source, functions)
-    if contents is None:
+    if contents is None or not COMPILES:
         return numba.njit(signature, **options)(predicate)
     # Code from other processes is linked by names, so no other function may have this one.
     predicate.__qualname__ = f"predicate_{hashlib.sha256(repr(contents.constants).encode()).hexdigest()[:24]}"
