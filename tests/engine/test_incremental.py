@@ -176,7 +176,7 @@ def test_types_are_told_apart_to_the_letter() -> None:
     numbers = TypeNumbers(names, every=False)
     sent = ["B", "X", "a" * 40, "", "Ä", "AB", "BA", "A", "a" * 39]
     kinds, times = pa.array(["-", *sent])[1:], pa.array(range(10), pa.int64())[1:]
-    rows, codes, when = numbers.rows(times, kinds)
+    rows, codes, when = numbers.found(numbers.rows(times, kinds))
     assert [names[code] for code in codes] == [name for name in sent if name in names]
     assert [sent[row] for row in rows] == [name for name in sent if name in names]
     assert when.tolist() == (rows + 1).tolist()

@@ -32,6 +32,7 @@ OTHERS = (
     "incremental.by_runs",
     "incremental.arrow_rows",
     "incremental.dict_door",
+    "incremental.table_door",
     "incremental.flink_push",
     "incremental.row_push",
     "search.totals",

@@ -106,7 +106,7 @@ class ResidentIncremental(Resident):
     def lay_down(self, table: pa.Table, until: int | None) -> None:
         """Begins anew with these events."""
         self.log = EventLog(self.schema, self.log._as_table)
-        self.cores = [Core(plan, self.schema) for plan in self.step.plans]
+        self.cores = [Core(plan) for plan in self.step.plans]
         begins = self.step.begins(table)
         arrived = [core.read(table) for core in self.cores] if table.num_rows else []
         for number, (core, each) in enumerate(zip(self.cores, arrived, strict=False)):
