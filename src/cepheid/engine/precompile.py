@@ -33,6 +33,7 @@ OTHERS = (
     "incremental.arrow_rows",
     "incremental.dict_door",
     "incremental.table_door",
+    "incremental.gathering",
     "incremental.flink_push",
     "incremental.row_push",
     "search.totals",

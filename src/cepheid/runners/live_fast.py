@@ -148,6 +148,7 @@ class FastDoor:
 
     def _look_at_log(self) -> None:
         log = self.resident.log
+        log.gathers = True
         self.dicts.look_at_log(log.dicts, log.rows, max(residents.LEAST, 2 * self.resident.kept))
 
     def _look_for_ends(self) -> None:

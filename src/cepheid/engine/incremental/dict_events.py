@@ -19,6 +19,7 @@ from cepheid.engine.incremental import table_door as t
 from cepheid.engine.incremental.alone import Alone, plain_columns
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
 from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.incremental.gathering import held_kind, place_column
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
 FAR = d.FAR
@@ -29,7 +30,6 @@ _KINDS: dict[pa.DataType, tuple[type, int]] = {
     pa.string(): (str, d.IN_TEXTS),
     pa.bool_(): (bool, d.NOWHERE),
 }
-_HELD = {pa.int64(): t.WHOLES, pa.float64(): t.FRACTIONS, pa.string(): t.TEXTS, pa.bool_(): t.TRUTHS}
 
 
 def reads_dicts(core: Core, alone: Alone, schema: pa.Schema) -> bool:
@@ -107,7 +107,7 @@ class DictEvents:
         self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills})
         columns = np.zeros((len(self.columns_read), t.OF_TABLE_COLUMN), np.int64)
         columns[:, t.OF_SCHEMA] = [self.names.index(name) for name in self.columns_read]
-        columns[:, t.HOLDS_WHAT] = [_HELD[self._schema.field(name).type] for name in self.columns_read]
+        columns[:, t.HOLDS_WHAT] = [held_kind(self._schema.field(name).type) for name in self.columns_read]
         self._table = np.zeros(t.TABLE_SIZE, np.int64)
         self._table[t.TRUE], self._table[t.FALSE] = id(True), id(False)
         self._table[t.TABLE_COLUMNS_AT], self._table[t.TABLE_COLUMNS] = columns.ctypes.data, len(columns)
@@ -180,11 +180,7 @@ class DictEvents:
         """Takes the rows in that were found last, of which some columns are read: searches to go on with, rows kept."""
         table, own = self._table, self._kept["of table"]
         for row, column in zip(own, columns, strict=True):
-            valid, data, *letters = column.buffers()
-            row[t.VALID_AT] = 0 if valid is None or column.null_count == 0 else valid.address
-            row[t.DATA_AT] = data.address
-            row[t.LETTERS_AT] = letters[0].address if letters and letters[0] is not None else data.address
-            row[t.FIRST_ROW] = column.offset
+            place_column(row, column)
         table[t.NEXT], table[t.WANTED], table[t.KEPT], table[t.LAST_TIME] = 0, wanted, 0, found.head[LAST]
         arguments = self.at, table.ctypes.data, found.head.ctypes.data
         pending = self._take_rows(*arguments)
