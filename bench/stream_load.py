@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import cepheid
 from bench.stream_steps import InMemory
 from cepheid.metrics import observed
-from cepheid.runners.stream.changing import Asked, Serving
+from cepheid.runners.stream.changing import SearchRequest, Serving
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.state import Step
 
@@ -158,7 +158,7 @@ def in_steps(load: Load) -> Books:
     serving = Serving(
         COLUMNS, {"time": "ts", "type": "type"}, ("id",), 1, Step((), (), load.delay, schema=COLUMNS, dedupe=dedupe)
     )
-    step, fingerprint = serving.ready({NAME: Asked(load.text)})
+    step, fingerprint = serving.ready({NAME: SearchRequest(load.text)})
     clock, store, books = Clock.read(None, fingerprint), InMemory(), Books()
     for batch in [*load.batches, None]:
         newest = END if batch is None else int(batch["ts"].to_numpy().max()) if batch.num_rows else None

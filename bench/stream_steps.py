@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.runners.stream.changing import Asked, Serving
+from cepheid.runners.stream.changing import SearchRequest, Serving
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.state import Step
 
@@ -26,6 +26,7 @@ class InMemory:
     chunks: dict[int, bytes] = field(default_factory=dict)
     codes: dict[int, bytes] = field(default_factory=dict)
     ends: dict[int, bytes] = field(default_factory=dict)
+    remembered: dict[int, Any] = field(default_factory=dict)
 
     def read(self, number: int) -> bytes:
         return self.chunks[number]
@@ -70,7 +71,7 @@ def arriving(rng: np.random.Generator, start: int, count: int, spacing: int = 1)
 def served(count: int, last: str = "B", window: int = WINDOW) -> tuple[Step, Any]:
     """A step that serves so many queries over the same two types, each with a condition of its own."""
     serving = Serving(COLUMNS, {"time": "ts", "type": "type"}, ("id",), 1, Step((), (), 0, schema=COLUMNS))
-    asked = {f"q{number}": Asked(PAIR.format("A", last, 95 - number % 5, window)) for number in range(count)}
+    asked = {f"q{number}": SearchRequest(PAIR.format("A", last, 95 - number % 5, window)) for number in range(count)}
     return serving.ready(asked)
 
 

@@ -1,4 +1,4 @@
-"""What a stream costs: `python -m bench.streams queries | soak | load | latency`, with others of the same run.
+"""What a stream costs: `python -m bench.streams queries | soak | load | latency | cost`, with others of the same run.
 
 - `queries`: the processor time of a micro-batch with 1, 10, 100 and 300 queries that share a state, without Spark.
 - `soak`: memory over many micro-batches with windows that pass, and the slope of it with its error, without Spark;
@@ -7,6 +7,8 @@
   without Spark, or with `--spark`.
 - `latency`: from the arrival of an event to its match at some rates, beside a stateless query on the same session
   (bench/latency.py, which has more).
+- `cost`: the processor time of a micro-batch of some sizes beside pipelines without an engine, in turns
+  (bench/stream_cost.py).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 
 from bench.latency import run_rates
+from bench.stream_cost import ALL, run_cost
 from bench.stream_load import run_load
 from bench.stream_soak import run_spark_soak
 from bench.stream_steps import run_queries, run_soak
@@ -22,7 +25,7 @@ from bench.stream_steps import run_queries, run_soak
 def main() -> None:
     """Runs one of the programs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", choices=["queries", "soak", "load", "latency"])
+    parser.add_argument("program", choices=["queries", "soak", "load", "latency", "cost"])
     parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--events", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=600, help="the soak ends after these, wherever it is")
@@ -30,6 +33,10 @@ def main() -> None:
     parser.add_argument("--spark", action="store_true", help="soak and load on Spark itself")
     parser.add_argument("--rates", type=int, nargs="+", default=[1, 100, 10_000])
     parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[20_000, 200_000, 1_000_000])
+    parser.add_argument("--files", type=int, default=9, help="micro-batches of a turn")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--streams", nargs="+", default=ALL, choices=ALL)
     chosen = parser.parse_args()
     match chosen.program:
         case "queries":
@@ -40,6 +47,8 @@ def main() -> None:
             run_soak(chosen.batches, chosen.events, chosen.minutes, chosen.spacing)
         case "load":
             run_load(chosen.spark)
+        case "cost":
+            run_cost(chosen.sizes, chosen.files, chosen.rounds, chosen.streams)
         case _:
             run_rates(chosen.rates, chosen.seconds)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
-from cepheid.draw.automaton import automaton_svg
+from cepheid.draw.automaton import automaton_svg, conditions_of
 from cepheid.draw.notebook import query_html
 from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.language import syntax as s
@@ -96,6 +96,17 @@ class Query(CheckedQuery, LanguageQuery):
         from cepheid.runners.text import text_language
 
         return text_language(self)
+
+    @property
+    def unit(self) -> str:
+        """What a row of its result is."""
+        return "match" if self.syntax.summary is None else "total"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The attributes of its equivalence tests."""
+        parts = [part for part in conditions_of(self.syntax) if isinstance(part, s.Equivalence)]
+        return tuple(dict.fromkeys(name for part in parts for name, _ in part.tests))
 
     def with_parameters(self, parameters: Mapping[str, Any] | None) -> Query:
         """The same with more values; one that the query does not name is a mistake."""

@@ -42,8 +42,11 @@ def exists(stem: str, digest: str, kinds: tuple[str, str]) -> bool:
     return False
 
 
-def write(stem: str, digest: str, kind: str, data: bytes) -> None:
-    """Keeps something, if there is a place; in the package it takes the place of what had this stem and kind."""
+def write(stem: str, digest: str, kind: str, data: bytes, most: int = 1) -> None:
+    """Keeps something, if there is a place; in the package it takes the place of what had this stem and kind.
+
+    With `most`, so many of this stem and kind are kept in every place, the latest ones.
+    """
     folder = _writable()
     if folder is None:
         return
@@ -51,12 +54,19 @@ def write(stem: str, digest: str, kind: str, data: bytes) -> None:
     try:
         unfinished.write_bytes(hashlib.sha256(data).digest() + data)
         unfinished.replace(whole)
-        if folder == _in_the_package():  # elsewhere other installations may need theirs
-            for older in set(folder.glob(f"{stem}-*.{kind}")) - {whole}:
+        if most > 1 or folder == _in_the_package():  # elsewhere other installations may need theirs
+            others = sorted(set(folder.glob(f"{stem}-*.{kind}")) - {whole}, key=_written, reverse=True)
+            for older in others[most - 1 :]:
                 older.unlink(missing_ok=True)
     except OSError:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
+
+
+def _written(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
 
 
 def read(path: str | Path) -> bytes | None:

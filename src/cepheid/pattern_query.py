@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.match_recognize.parse import parse_clause
-from cepheid.language.match_recognize.syntax import Clause
+from cepheid.language.match_recognize.syntax import Clause, Rows
 from cepheid.plan.options import bounded
 from cepheid.runners.options import FlinkOptions, PatternOptions, RowOptions
 
@@ -36,6 +36,25 @@ class LanguageQuery(ABC):
     @abstractmethod
     def language(self) -> Language:
         """What runs it."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """What a row of its result is: a match, a total (SUMMARISE), or a row of one (ALL ROWS PER MATCH)."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that partition the events, as far as the query itself names them."""
+        return ()
+
+    @property
+    def time(self) -> str | None:
+        """The time column, if the query itself names it; None: the option `time` does."""
+        return None
+
+    def takes(self, name: str, value: Any) -> bool:
+        """Is there such an option, with such a value, in its language?"""
+        return self.language.takes(name, value)
 
     def with_parameters(self, parameters: Mapping[str, Any] | None) -> Self:
         """The same with values for words in its text, in a language that has such words."""
@@ -108,6 +127,21 @@ class RowQuery(PatternQuery):
     options = RowOptions
 
     @property
+    def unit(self) -> str:
+        """What a row of its result is."""
+        return "match" if self.clause.rows is Rows.ONE else "row"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of PARTITION BY."""
+        return tuple(key.name for key in self.clause.partition_by)
+
+    @property
+    def time(self) -> str | None:
+        """The first column of ORDER BY."""
+        return self.clause.order_by[0].column.name if self.clause.order_by else None
+
+    @property
     def language(self) -> Language:
         """What runs it."""
         from cepheid.runners.rows import RowLanguage
@@ -133,6 +167,7 @@ class FlinkQuery(PatternQuery):
     pattern: Pattern
     parameters: Mapping[str, Any] = field(default_factory=dict)
     options = FlinkOptions
+    unit = "match"
 
     @property
     def language(self) -> Language:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import hypothesis.strategies as st
 import pyarrow as pa
@@ -11,6 +13,7 @@ from hypothesis import settings
 
 from cepheid.plan.physical import Plan
 from cepheid.runners.spark.worker_plan import ship
+from cepheid.runners.stream import remembered
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.state import Step
@@ -29,6 +32,7 @@ class Memory:
     chunks: dict[int, bytes] = field(default_factory=dict)
     codes: dict[int, bytes] = field(default_factory=dict)
     ends: dict[int, bytes] = field(default_factory=dict)
+    remembered: dict[int, Any] = field(default_factory=dict)
     written: int = 0
     read_numbers: list[int] = field(default_factory=list)
 
@@ -81,15 +85,30 @@ def in_batches(draw: st.DrawFn, table: pa.Table, delay: int, most: int = 4) -> l
 
 
 def found_in_steps(plan: Plan, batches: list[pa.Table], delay: int) -> list[Signature]:
-    """What a stream reports, batch by batch, the end of time included; its state is read back between the steps."""
-    step = replace(Step((ship(plan, batches[0].schema),), (0,), delay), plans=(plan,))
+    """What a stream reports, batch by batch, the end of time included; its state is read back between the steps.
+
+    It reports the same where searches are remembered from step to step, and forgotten after every third.
+    """
+    found = stepped(plan, batches, delay, None)
+    with mock.patch.multiple(remembered, LEAST=0, TIMES=0):
+        for forgets in (3, len(batches) + 1):
+            assert stepped(plan, batches, delay, forgets) == found
+    return found
+
+
+def stepped(plan: Plan, batches: list[pa.Table], delay: int, forgets: int | None) -> list[Signature]:
+    """The same, over the retained events (None), or with searches that are forgotten after so many steps."""
+    step = replace(Step((ship(plan, batches[0].schema),), (0,), delay, schema=batches[0].schema), plans=(plan,))
     clock, store = Clock(), Memory()
     found: list[Signature] = []
-    for batch, newest in [
-        *((batch, max(batch["ts"].to_pylist(), default=None)) for batch in batches),
-        (None, END_OF_TIME),
-    ]:
-        outcome = step.run(clock, store, [batch] if batch is not None and batch.num_rows else [], newest)
+    times = [(batch, max(batch["ts"].to_pylist(), default=None)) for batch in batches]
+    for number, (batch, newest) in enumerate([*times, (None, END_OF_TIME)], 1):
+        fresh = [batch] if batch is not None and batch.num_rows else []
+        run = step.run if forgets is None else partial(remembered.run_step, step)
+        outcome = run(clock, store, fresh, newest)
+        if forgets is not None and number % forgets == 0:
+            store.remembered.clear()
+        assert [chunk.number for chunk in outcome.clock.chunks] == sorted(store.chunks)
         assert outcome.late is None
         clock = Clock.read(outcome.clock.text(SAME), SAME)
         found += [match for _, part in outcome.results for match in signatures(plan, part.to_pylist())]

@@ -16,6 +16,7 @@ from cepheid.engine.scoring.confidence.bounds import NO_WINDOW, tighten
 from cepheid.engine.scoring.confidence.by_intervals import by_intervals, has_intervals, intervals, widened
 from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_of
 from cepheid.engine.scoring.confidence.competing_tables import task
+from cepheid.engine.scoring.confidence.happened import by_who_happened, undecided
 from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants
 from cepheid.engine.scoring.confidence.order import (
     counted,
@@ -161,9 +162,13 @@ def test_competitors(case: tuple[list[Interval], int, int, list[tuple[int, int]]
         assert (first, last) == (earliest, latest)
     job = task(timed, chosen, low, high, window, keys)
     ways = [swept, enumerate_instants] + ([by_pairs_of_instants] if job.disturbs.shape[0] == 0 else [])
-    for way in ways:
-        found, first, last = way(job) if way is by_pairs_of_instants else way(job, unweighed())
+    results = [way(job) if way is by_pairs_of_instants else way(job, unweighed()) for way in ways]
+    competing = undecided(timed.lower, timed.upper, timed.exists, low, high, keys)
+    if competing.bits >= 0:
+        results.append(by_who_happened(timed, competing, chosen, low, high, window))
+    for found, first, last in results:
         assert found == pytest.approx(expected, abs=1e-12)
+        assert (found > 0.0) == (expected > 0.0)
         assert expected == 0.0 or (first, last) == (earliest, latest)
 
 
@@ -198,9 +203,16 @@ def test_intervals_and_bounds(
     low, high = valid
     chosen, keys = np.arange(length), np.array([competitor * (length + 1) + gap for competitor, gap in pairs], np.int64)
     for given_keys in (keys, widened(timed.lower, timed.upper, low, high, keys)):
-        job = task(timed, chosen, low, high, window, given_keys)
+        job, competing, results = (
+            task(timed, chosen, low, high, window, given_keys),
+            undecided(timed.lower, timed.upper, timed.exists, low, high, given_keys),
+            [],
+        )
         if has_intervals(job):
-            found, first, last = by_intervals(job, intervals(job))
+            results.append(by_intervals(job, intervals(job)))
+        if competing.bits >= 0:
+            results.append(by_who_happened(timed, competing, chosen, low, high, window))
+        for found, first, last in results:
             assert found == pytest.approx(expected, abs=1e-12)
             assert (found > 0.0) == (expected > 0.0)
             assert expected == 0.0 or (first, last) == (earliest, latest)

@@ -18,7 +18,7 @@ LIBRARIES = {
 
 def table(functions: tuple[Function, ...]) -> str:
     """The functions of a library, one row each."""
-    rows = [f"| `{function.shown or function.name + '(x)'}` | {function.says} |" for function in functions]
+    rows = [f"| `{function.shown}` | {function.says} |" for function in functions]
     return "\n".join(["| Function | Returns |", "|---|---|", *rows])
 
 

@@ -160,7 +160,7 @@ def test_statistics_merge_to_those_of_everything(first, second, censored):
         assert getattr(merged, name) == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-9)
 
 
-def test_merged_and_counted_statistics_fit_alike():
+def test_merged_statistics_fit_alike():
     gaps = draws("gamma")
     parts = [GapStatistics.from_samples(part) for part in np.array_split(gaps, 7)]
     merged = parts[0]
@@ -168,10 +168,6 @@ def test_merged_and_counted_statistics_fit_alike():
         merged = merged.merge(part)
     whole = fit_gap(gaps)
     assert fit_from_statistics(merged).mean == pytest.approx(whole.mean, rel=1e-3)
-    bins, counts = np.unique(gap_bin(gaps), return_counts=True)
-    counted = GapStatistics.from_bins(dict(zip(bins.tolist(), counts.tolist(), strict=True)))
-    assert fit_from_statistics(counted).mean == pytest.approx(whole.mean, rel=1e-3)
-    assert counted.total == pytest.approx(gaps.sum(), rel=1e-3)
 
 
 @given(st.floats(1e-6, 1e9))
@@ -190,7 +186,6 @@ def test_bins_hold_their_gaps(gap):
         (lambda: fit_gap(np.ones(30), trials=29), "29 trials cannot have had 30 gaps"),
         (lambda: fit_gap(np.ones(30), families=[Empirical]), "cannot fit 'Empirical'"),
         (lambda: GapStatistics.from_samples([1.0], weights=[-1.0]), "weights"),
-        (lambda: GapStatistics.from_bins({3: -1.0}), "negative"),
     ],
 )
 def test_bad_input(make, message):

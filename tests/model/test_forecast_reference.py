@@ -87,6 +87,7 @@ def compare(row: dict[str, Any], naive: Naive, at: int) -> None:
     for name, share in (("expected", 0.5), ("earliest", 0.05), ("latest", 0.95)):
         low, high = (np.searchsorted(by, share + off) / 8 for off in (-0.03, 0.03))
         assert low - 1.01 <= row[name] - naive.last <= high + 1.01, name
+        assert row[name] - naive.last < naive.remaining, name
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -165,7 +165,7 @@ def test_joined_tables_are_the_tables():
     assert found == 2
     assert best == np.log(score_at(joined, 2, 44.9))
     assert log_score_at(joined, 0, 0.0) == -np.inf
-    np.testing.assert_array_equal(np.exp(tables[0].log_values[1:]).round(12), tables[0].values[1:].round(12))
+    np.testing.assert_array_equal(np.exp(tables[0].arrays.logs[1:]).round(12), tables[0].values[1:].round(12))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepheid.engine.kernels.compile import COMPILES
 from cepheid.engine.search.row_pattern import parallel
 from cepheid.engine.search.row_pattern.needed import needed_labels
 from cepheid.engine.search.row_pattern.run import match_table
+from cepheid.engine.values import compiled
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.parse import parse_clause
 from rows.row_cases import bound, by_the_book, by_the_engine, values
@@ -24,6 +26,17 @@ def _small_pieces() -> Iterator[None]:
     before, parallel.PIECE = parallel.PIECE, 2
     yield
     parallel.PIECE = before
+
+
+@pytest.mark.skipif(not COMPILES, reason="conditions are plain Python anyway")
+def test_conditions_that_threads_call_too_often_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "MOST_CALLS", 3)
+    table = pa.table({"t": range(40), "x": [number * 7 % 5 for number in range(40)]})
+    clause = (
+        "MATCH_RECOGNIZE (ORDER BY t MEASURES A.t AS a, LAST(B.t) AS b AFTER MATCH SKIP TO NEXT ROW "
+        "PATTERN (A B+) WITHIN 9 DEFINE B AS B.x > A.x + 1 - 1)"
+    )
+    assert in_threads(clause, table, 2) == by_the_book(clause, table)
 
 
 def in_threads(clause: str, table: pa.Table, threads: int) -> list[tuple[object, ...]]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import cepheid
 from cepheid.engine.incremental import row_core, row_push
 from cepheid.engine.kernels.compile import COMPILES
 from cepheid.runners.stream import pushed, rows
@@ -38,14 +39,14 @@ def cases(conditions: str) -> st.SearchStrategy[RowCase]:
 @_within
 @given(cases("of rows") | cases("of paths"), st.integers(0, 3), st.data())
 def test_a_drawn_stream_equals_its_table(case: RowCase, delay: int, data: st.DataObject) -> None:
-    case = RowCase(case.clause.replace("$", "()"), case.table)  # a stream has no last row
+    late = [at + data.draw(st.integers(0, delay)) for at in case.table.column("id").to_pylist()]
+    ordered = case.table.take(pa.array(sorted(range(len(late)), key=late.__getitem__), pa.int64()))
+    case = RowCase(case.clause.replace("$", "()"), ordered)  # a stream has no last row
     whole = case.found("auto")
     if not isinstance(whole, pa.Table):
         return
     query, schema = bound(case.clause, case.table), case.table.schema
     stream = RowStream(query, schema, delay, max_rows=1000)
-    late = [at + data.draw(st.integers(0, delay)) for at in case.table.column("id").to_pylist()]
-    ordered = case.table.take(pa.array(sorted(range(len(late)), key=late.__getitem__), pa.int64()))
     found: list[str] = []
     at = 0
     while at < len(ordered):
@@ -60,3 +61,30 @@ def test_a_drawn_stream_equals_its_table(case: RowCase, delay: int, data: st.Dat
             stream.pushed.at = None  # what is in memory is lost
     found += rows_of(stream.finish())
     assert sorted(found) == sorted(rows_of(whole))
+
+
+@_within
+@given(cases("of rows") | cases("of paths"), st.integers(0, 3), st.data())
+def test_single_rows_find_what_the_table_does(case: RowCase, delay: int, data: st.DataObject) -> None:
+    late = [at + data.draw(st.integers(0, delay)) for at in case.table.column("id").to_pylist()]
+    ordered = case.table.take(pa.array(sorted(range(len(late)), key=late.__getitem__), pa.int64()))
+    case = RowCase(case.clause.replace("$", "()"), ordered)
+    whole = case.found("auto")
+    if not isinstance(whole, pa.Table):
+        return
+    text, options = f"MATCH_RECOGNIZE ({case.clause})", {"max_rows": 1000, "delay": delay}
+    live = cepheid.live(text, ordered.schema, **options)
+    found, at, came = [], 0, ordered.to_pylist()
+    while at < len(came):
+        size = data.draw(st.sampled_from([1, 1, 1, 1, 3]))
+        sent = live.send(came[at] if size == 1 else ordered.slice(at, size))
+        found += sent if isinstance(sent, list) else sent.to_pylist()
+        at += size
+        what = data.draw(st.integers(0, 9))
+        if what == 0:
+            live = cepheid.live(text, ordered.schema, state=live.save(), **options)
+        elif what == 1 and live.held.stream.pushed is not None:
+            live.held.stream.pushed.at = None
+    told = live.finish()
+    found += told if isinstance(told, list) else told.to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, whole.to_pylist()))

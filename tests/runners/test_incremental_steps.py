@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -35,11 +36,26 @@ SAME = Fingerprint(1, (), {"": {"text": "1"}})
 
 
 def outcomes(step: IncrementalStep, parts: Sequence[pa.Table]) -> list[Outcome]:
-    """What the steps over some tables say, and one after the end of time; the state is read back between them."""
+    """What the steps over some tables say, and one after the end of time; the state is read back between them.
+
+    They say the same whether the search is remembered, forgotten after each step or after every second one.
+    """
+    always, never, sometimes = (said(step, parts, forgets) for forgets in (len(parts) + 1, 1, 2))
+    for each in (never, sometimes):
+        assert [one.results for one in each] == [one.results for one in always]
+        # A search that goes on may still hold events that it does not need any more.
+        assert [replace(one.clock, chunks=()) for one in each] == [replace(one.clock, chunks=()) for one in always]
+    return never
+
+
+def said(step: IncrementalStep, parts: Sequence[pa.Table], forgets: int) -> list[Outcome]:
+    """The same where the search is forgotten after so many steps."""
     clock, store, found = Clock.read(None, SAME), Memory(), []
-    for part in [*parts, None]:
+    for number, part in enumerate([*parts, None], 1):
         newest = END_OF_TIME if part is None else max(part[step.time].to_pylist(), default=None)
         outcome = step.run(clock, store, [part] if part is not None and part.num_rows else [], newest)
+        if number % forgets == 0:
+            store.remembered.clear()
         clock = Clock.read(outcome.clock.text(SAME), SAME)
         assert [chunk.number for chunk in clock.chunks] == list(store.chunks)
         assert outcome.events == outcome.used + (0 if outcome.late is None else outcome.late.num_rows)

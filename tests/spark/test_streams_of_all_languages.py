@@ -250,11 +250,57 @@ def test_languages_together_in_a_table(spark: Any) -> None:
 
 @pytest.mark.slow
 def test_languages_together_in_a_stream(spark: Any, tmp_path: Path) -> None:
-    """What a table gives; a query that reads the matches of another language is refused."""
+    """What a table gives; a query whose sources have states apart is refused."""
     whole = cepheid.match(spark.sql(MADE.format(0, 60)).toArrow(), QUERIES, partition_by="k").column("query")
     stream = written(spark, tmp_path / "in")
     reader = "PATTERN SEQ(rows r, text t) WITHIN 1 minute FROM rows, text"
-    with pytest.raises(CepheidError, match="'both' reads the matches of a query in another language"):
+    with pytest.raises(CepheidError, match="'both' reads the matches of rows and text, which a stream finds apart"):
         cepheid.match(stream, {**QUERIES, "both": reader}, partition_by="k", delay="20 seconds")
     rows, _ = run(cepheid.match(stream, QUERIES, partition_by="k", delay="20 seconds"), tmp_path / "c")
     assert Counter(row["query"] for row in rows) == Counter(whole.to_pylist())
+
+
+READERS = {
+    "two": """PATTERN SEQ(rows p, !(rows x), rows q) WHERE [k] WITHIN 3 minutes FROM rows
+        RETURN p.v AS one, q.v AS v, q.k AS k""",
+    "alone": "PATTERN SEQ(two p, !(two q)) WHERE [k] WITHIN 1 minute FROM two RETURN p.v AS v, p.match_end AS ended",
+}
+
+
+def test_queries_read_a_clause_in_a_stream(spark: Any, tmp_path: Path) -> None:
+    """As in a table: a query over matches of a clause, and one over matches of that; the stream is taken up again."""
+    queries: dict[str, Any] = {**READERS, "rows": CLAUSE}
+    local = cepheid.match(spark.sql(MADE.format(0, 60)).toArrow(), queries).to_pylist()
+    rows: list[Any] = []
+    for first, last in ((0, 2), (2, 4)):
+        for number, (low, high) in list(enumerate(CUTS))[first:last]:
+            spark.sql(MADE.format(low, high)).coalesce(1).write.parquet(str(tmp_path / "in" / f"part={number}"))
+        stream = spark.readStream.schema(spark.sql(MADE.format(0, 1)).schema).option("maxFilesPerTrigger", 1)
+        found = cepheid.match(stream.parquet(str(tmp_path / "in" / "part=*")), queries, delay="20 seconds", shards=2)
+        assert found.columns == ["query", "match_start", "match_end", *queries]
+        rows += run(found, tmp_path / "checkpoint")[0]
+    assert {row["query"] for row in rows} == {*queries}
+    seen = [(row["query"], row["match_start"], row["match_end"]) for row in rows]
+    known = [(row["query"], *(row[end].replace(tzinfo=None) for end in ("match_start", "match_end"))) for row in local]
+    assert sorted(seen) == sorted(known)
+
+
+@pytest.mark.slow
+def test_queries_read_a_flink_pattern_in_a_stream(spark: Any, tmp_path: Path) -> None:
+    """Its matches return no key, so they are read where there is one shard."""
+    queries = {"flink": QUERIES["flink"], "two": "PATTERN SEQ(flink p, flink q) WITHIN 1 minute FROM flink"}
+    local = cepheid.match(spark.sql(MADE.format(0, 60)).toArrow(), queries, partition_by="k").column("query")
+    stream = written(spark, tmp_path / "in")
+    with pytest.raises(CepheidError, match=r"query 'two' may match across \[k\]"):
+        cepheid.match(stream, queries, partition_by="k", delay="20 seconds", shards=2)
+    found = cepheid.match(stream, queries, partition_by="k", delay="20 seconds", shards=1)
+    rows, progress = run(found, tmp_path / "checkpoint")
+    counts = Counter(row["query"] for row in rows)
+    assert counts == Counter(local.to_pylist())
+    assert counts["two"] > 0
+    assert sum(each["observedMetrics"][found_metrics(each)]["matches[two]"] for each in progress) == counts["two"]
+
+
+def found_metrics(progress: dict[str, Any]) -> str:
+    """The name under which a stream tells its numbers."""
+    return next(iter(progress["observedMetrics"]))

@@ -34,8 +34,8 @@ for query in (
     pattern,
 ):
     assert cepheid.match(events, query).num_rows > 0
-kernels = [each for module in precompile.EVERY for each in precompile.module_kernels(module)]
-missing = [each.__name__ for each in kernels if not each.is_ready()]
+every = [each for module in precompile.EVERY for each in precompile.module_kernels(module)]
+missing = [each.__name__ for each in every if not each.is_ready()]
 print(cepheid.__file__, made, missing, cache.kernels_in_use(), sep="\\n")
 """
 

@@ -48,8 +48,10 @@ class _Commands(TyperGroup):
         module = import_module(f"cepheid.cli.{cmd_name}")
         one = getattr(module, "app", None)
         if one is None:
+            from cepheid.cli.groups import with_options
+
             one = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-            one.command(cmd_name, context_settings=_SETTINGS.get(cmd_name))(getattr(module, cmd_name))
+            one.command(cmd_name, context_settings=_SETTINGS.get(cmd_name))(with_options(getattr(module, cmd_name)))
         command = typer.main.get_command(one)
         command.name = cmd_name
         return command

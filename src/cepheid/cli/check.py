@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 from rich.text import Text
 
+import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns, QuerySettings, Reading
 from cepheid.cli.messages import in_words_of_the_command_line, out
-from cepheid.cli.query_argument import existing_file, load_functions, parse_parameters, query_arguments, query_text
+from cepheid.cli.query_argument import existing_file, load_functions, parse_parameters, query_arguments, query_object
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.errors import errors_of
 from cepheid.errors import QueryError
-from cepheid.files.event_files import read_events
-from cepheid.files.input_files import find_files
+from cepheid.pattern_query import LanguageQuery
 
 Queries = Annotated[list[str], typer.Argument(metavar="QUERY...", help="Texts, files or directories of queries.")]
 
@@ -23,20 +25,10 @@ Queries = Annotated[list[str], typer.Argument(metavar="QUERY...", help="Texts, f
 def check(
     queries: Queries,
     input: o.Inputs = [],  # noqa: B006  typer copies it
-    format: o.InputFormat = None,
-    null: o.NullTexts = None,
-    time_format: o.TimeFormat = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    ignore_case: o.IgnoreCase = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
-    existence: o.Existence = None,
-    parameter: o.Parameters = None,
-    functions: o.FunctionsPath = None,
+    *,
+    reading: Reading,
+    columns: Columns,
+    settings: QuerySettings,
     as_json: o.AsJson = False,
 ) -> None:
     """List all errors of queries, without running them.
@@ -47,21 +39,33 @@ def check(
 
         cepheid check shoplifting.cepheid --input events.parquet
     """
-    load_functions(functions)
-    table = read_events(find_files(input, format, null or ()), time=time, time_format=time_format) if input else None
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
-    roles = replace(roles, ignore_case=ignore_case)
+    load_functions(settings.functions)
+    table = reading.events(reading.files(input), columns.time) if input else None
+    roles = columns.roles()
     found: list[dict[str, Any]] = []
     for argument in [each for given in queries for each in query_arguments(given)]:
         name = argument if existing_file(argument) else "query"
-        given = roles.arguments(), parse_parameters(parameter or ())
-        errors = sorted(errors_of(query_text(argument), table, *given), key=lambda error: error.start or 0)
+        given = roles.arguments(), parse_parameters(settings.parameter or ())
+        asked = query_object(argument)
+        every = errors_of(asked, table, *given) if isinstance(asked, str) else _errors_of_object(asked, table, *given)
+        errors = sorted(every, key=lambda error: error.start or 0)
         found += [_record(name, error) for error in errors]
         if not as_json:
             _print(name, errors)
     if as_json:
         print(to_json(found))
     raise typer.Exit(1 if found else 0)
+
+
+def _errors_of_object(
+    asked: Any, table: pa.Table | None, roles: Mapping[str, Any], parameters: Mapping[str, Any]
+) -> Iterator[QueryError]:
+    """The first error of a query or a pattern of a Python file."""
+    try:
+        query: LanguageQuery = cepheid.query(asked, parameters)
+        query.explain(table, **{name: value for name, value in roles.items() if query.takes(name, value)})
+    except QueryError as error:
+        yield error
 
 
 def _record(name: str, error: QueryError) -> dict[str, Any]:

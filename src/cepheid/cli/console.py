@@ -9,6 +9,7 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns
 from cepheid.cli.messages import note, out
 from cepheid.cli.query_argument import load_functions
 
@@ -24,13 +25,8 @@ _NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the addres
 
 def console(
     paths: _Paths = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
+    *,
+    columns: Columns,
     time_format: o.TimeFormat = None,
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
@@ -55,7 +51,7 @@ def console(
     given = {"model": cepheid.load_model(model), "scoring": scoring} if model is not None else {}
     workspace = Workspace(given=given)
     for path in paths or ():
-        workspace.open(path, o.roles(time, type, untyped, time_unit, tiebreak, lower, upper), time_format)
+        workspace.open(path, columns.roles(), time_format)
     server = Server(workspace, host, port)
     if host not in LOOPBACK:
         note("anyone who can reach this machine and has the token can read its files through the console")

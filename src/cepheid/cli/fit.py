@@ -11,12 +11,11 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns, QuerySettings, Reading
 from cepheid.cli.messages import explaining_delay, out, warning
 from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.query_argument import load_functions, query_files, read_query
 from cepheid.errors import CepheidError
-from cepheid.files.event_files import read_events
-from cepheid.files.input_files import find_files
 
 _Target = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PATH", help="Output path of the model, as JSON.")
@@ -61,16 +60,10 @@ def fit(
     negatives: _Negatives = Negatives.pooled,
     loss_by: _LossBy = None,
     loss_by_hour: _LossByHour = False,
-    format: o.InputFormat = None,
-    null: o.NullTexts = None,
-    time_format: o.TimeFormat = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    parameter: o.Parameters = None,
-    functions: o.FunctionsPath = None,
+    *,
+    reading: Reading,
+    columns: Columns,
+    settings: QuerySettings,
 ) -> None:
     """Learn from past events how often readers miss events, and how long events take to follow each other.
 
@@ -80,12 +73,11 @@ def fit(
 
         cepheid fit shoplifting.cepheid -i last-month.parquet -o store.json
     """
-    load_functions(functions)
-    parsed = read_query(query, parameter or (), "fit")
-    files = find_files(input, format, null or ())
-    check_outputs({"--output": output}, [*files.addresses, *query_files(query), functions])
-    events = read_events(files, time=time, time_format=time_format)
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, None, None)
+    load_functions(settings.functions)
+    parsed, roles = read_query(query, settings.parameter or (), "fit"), columns.roles()
+    files = reading.files(input)
+    check_outputs({"--output": output}, [*files.addresses, *query_files(query), settings.functions])
+    events = reading.events(files, columns.time)
     with explaining_delay(), catch_warnings():
         simplefilter("ignore", cepheid.ModelWarning)  # the notes of the model say the same
         shares = parse_loss(happens)

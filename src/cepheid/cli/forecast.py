@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -11,13 +10,12 @@ from rich.table import Table
 
 import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns, QuerySettings, Reading
 from cepheid.cli.match_table import event_text
 from cepheid.cli.messages import explaining_delay, out
 from cepheid.cli.query_argument import load_functions, read_query
 from cepheid.cli.result_files import to_json
 from cepheid.errors import CepheidError
-from cepheid.files.event_files import read_events
-from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
 
 _At = Annotated[str | None, typer.Option(metavar="TIME", help="The time to forecast at; default: the newest event's.")]
@@ -30,16 +28,10 @@ def forecast(
     input: o.Inputs,
     model: o.ModelPath = None,
     at: _At = None,
-    format: o.InputFormat = None,
-    time_format: o.TimeFormat = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    ignore_case: o.IgnoreCase = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    parameter: o.Parameters = None,
-    functions: o.FunctionsPath = None,
+    *,
+    reading: Reading,
+    columns: Columns,
+    settings: QuerySettings,
     limit: _Limit = 20,
     as_json: o.AsJson = False,
 ) -> None:
@@ -51,10 +43,9 @@ def forecast(
     """
     if model is None:
         raise CepheidError("a forecast needs a loss and gap model", hint="pass --model PATH; `cepheid fit` makes one")
-    load_functions(functions)
-    parsed = read_query(query, parameter or (), "forecast")
-    events = read_events(find_files(input, format), time=time, time_format=time_format, parse_times=True)
-    roles = replace(o.roles(time, type, untyped, time_unit, tiebreak, None, None, None), ignore_case=ignore_case)
+    load_functions(settings.functions)
+    parsed, roles = read_query(query, settings.parameter or (), "forecast"), columns.roles()
+    events = reading.events(reading.files(input), columns.time, parse_times=True)
     moment = int(at) if at is not None and at.lstrip("-").isdigit() else at
     with explaining_delay():
         found = cepheid.forecast(events, parsed, model=cepheid.load_model(model), at=moment, **roles.arguments())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -11,9 +10,7 @@ import typer
 
 from cepheid.cli.query_argument import READ_ONCE, STANDARD_INPUT_READ
 from cepheid.errors import CepheidError
-from cepheid.files.event_files import UNIX
 from cepheid.files.input_files import FORMATS, keep_piped
-from cepheid.files.roles import Roles
 from cepheid.plan.options import SCORINGS
 from cepheid.runners.options import BAD_RECORDS, help_of
 
@@ -146,39 +143,3 @@ NullTexts: TypeAlias = Annotated[
     ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def roles(
-    time: str,
-    type: str,
-    untyped: bool,
-    time_unit: str | None,
-    tiebreak: list[str] | None,
-    lower: str | None,
-    upper: str | None,
-    existence: str | None = None,
-) -> Roles:
-    """The roles as the options give them."""
-    return Roles(time, None if untyped else type, time_unit, tuple(tiebreak or ()), lower, upper, existence)
-
-
-def record_options(
-    bad_records: str | None,
-    aside: Path | None,
-    dedupe: list[str] | None,
-    decimal: str | None,
-    thousands: str | None,
-    time_format: str | None,
-) -> dict[str, Any]:
-    """What was said of bad records and of duplicates, as `match` takes it."""
-    policy = "set aside" if aside is not None and bad_records is None else bad_records
-    options = {"bad_records": policy, "aside": aside, "dedupe": dedupe, "decimal": decimal, "thousands": thousands}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if policy is not None and time_format not in (None, UNIX):
-        given["time_format"] = time_format  # which rows are not written like this, `match` has to know
-    return given
-
-
-def parses_times(records: Mapping[str, Any]) -> bool:
-    """Are times in text read with the file? With a policy for bad records the query reads them itself."""
-    return "bad_records" not in records

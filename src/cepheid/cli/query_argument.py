@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import cepheid
@@ -17,10 +18,12 @@ from cepheid.api import sase_query
 from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.files.input_files import SUFFIXES
 from cepheid.files.roles import Roles
+from cepheid.language.flink.pattern import Pattern
+from cepheid.pattern_query import LanguageQuery
 from cepheid.plan.options import options_from_text
 from cepheid.runners.options import Options
 
-OneQuery: TypeAlias = cepheid.Query | cepheid.RowQuery
+OneQuery: TypeAlias = cepheid.Query | cepheid.RowQuery | cepheid.FlinkQuery
 AnyQueries: TypeAlias = OneQuery | Mapping[str, OneQuery]
 
 _SUFFIX = ".cepheid"
@@ -35,38 +38,37 @@ def read_query(argument: str, parameters: Iterable[str], what: str) -> cepheid.Q
 
 
 def read_any_query(argument: str, parameters: Iterable[str] = ()) -> OneQuery:
-    """The checked query, or MATCH_RECOGNIZE clause."""
+    """The checked query, in whatever language."""
     values = parse_parameters(parameters)
-    found: OneQuery = cepheid.query(query_text(argument), values)
+    found: OneQuery = cepheid.query(query_object(argument), values)
     if isinstance(found, cepheid.RowQuery) and values:
         raise CepheidError("a MATCH_RECOGNIZE clause has no parameters", hint="write the values into it")
     return found
 
 
-def arguments_of(
-    query: AnyQueries,
-    roles: Roles,
-    given: Mapping[str, Any],
-) -> dict[str, Any]:
+_USUAL = {**vars(Roles()), "engine": "auto", "scoring": "exact", "model": None}
+
+
+def arguments_of(query: AnyQueries, roles: Roles, given: Mapping[str, Any]) -> dict[str, Any]:
     """The roles and options that `match` takes of a query; a clause says itself which columns mean what.
 
-    What was not asked for is left out of a clause's, so that the rest is read, or refused by name.
+    What its language does not have, and was not asked for, is left out, so that the rest is read, or refused by name.
     """
-    if not isinstance(query, cepheid.RowQuery):
-        return {**roles.arguments(), **given}
-    usual = {"engine": "auto", "scoring": "exact", "model": None}
-    asked = {name: value for name, value in given.items() if name not in usual or value != usual[name]}
-    other = {name: value for name, value in roles.arguments().items() if value != getattr(Roles(), name)}
-    other.pop("time", None)  # it also says which column of a file is read as times
-    return {**other, **asked}
+    queries = list(query.values()) if isinstance(query, Mapping) else [query]
+    found = {}
+    for name, value in {**roles.arguments(), **given}.items():
+        if any(each.takes(name, value) for each in queries):
+            found[name] = value
+        elif name != "time" and (name not in _USUAL or value != _USUAL[name]):
+            found[name] = value  # `time` also says which column of a file is read as times
+    return found
 
 
 def time_column(query: AnyQueries, roles: Roles) -> str:
     """The column that holds the time, as files are read: of a clause, where nothing else is said, what it orders by."""
     named = roles.lower or roles.time
-    if isinstance(query, cepheid.RowQuery) and query.clause.order_by and named == Roles().time:
-        return query.clause.order_by[0].column.name
-    return named
+    own = None if isinstance(query, Mapping) else query.time
+    return own if own is not None and named == Roles().time else named
 
 
 def read_queries(
@@ -89,7 +91,7 @@ def read_queries(
         name, text = _split_name(item)
         if name in queries:
             raise CepheidError(f"two queries are called '{name}'", hint="give each a name of its own")
-        queries[name] = _named(name, query_text(text), values)
+        queries[name] = _named(name, query_object(text), values)
     return queries
 
 
@@ -120,10 +122,11 @@ def _split_name(item: str) -> tuple[str, str]:
     raise CepheidError(f"--query {item}: the query has no name", hint='write --query NAME="PATTERN ..." or NAME=FILE')
 
 
-def _named(name: str, text: str, parameters: dict[str, Any]) -> OneQuery:
+def _named(name: str, text: Any, parameters: dict[str, Any]) -> OneQuery:
     """A query whose errors say which one it is."""
     try:
-        return cepheid.query(text, parameters)
+        found: OneQuery = cepheid.query(text, parameters)
+        return found
     except QueryError as error:
         message = f"query '{name}': {error.message}"
         raise QueryError(
@@ -134,6 +137,7 @@ def _named(name: str, text: str, parameters: dict[str, Any]) -> OneQuery:
 def query_files(argument: str | None, named: Sequence[str] = ()) -> list[Path]:
     """The files that queries are read from, which no output may replace."""
     found = [argument or "", *(item.partition("=")[2] or item for item in named)]
+    found = [re.sub(r"(\.py):\w+$", r"\1", item) for item in found]
     return [path for item in found if item and (path := existing_file(item)) is not None]
 
 
@@ -142,13 +146,17 @@ def load_functions(path: Path | None) -> None:
 
     The module is not importable by name, so its functions reach Spark's workers by value.
     """
-    if path is None:
-        return
-    if not path.is_file():
-        raise CepheidError(f"--functions {path}: there is no such file")
-    spec = importlib.util.spec_from_file_location("cepheid_user_functions", path)
+    if path is not None:
+        if not path.is_file():
+            raise CepheidError(f"--functions {path}: there is no such file")
+        _loaded(path, "cepheid_user_functions", f"--functions {path}")
+
+
+def _loaded(path: Path, name: str, what: str) -> ModuleType:
+    """The module that a Python file holds."""
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise CepheidError(f"--functions {path} is not a Python file", hint="its name ends in .py")
+        raise CepheidError(f"{what} is not a Python file", hint="its name ends in .py")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -156,10 +164,24 @@ def load_functions(path: Path | None) -> None:
         raise
     except Exception as error:
         line = traceback.extract_tb(error.__traceback__)[-1].lineno
-        message = str(error)
+        told = str(error)
         if isinstance(error, SyntaxError):
-            line, message = error.lineno, error.msg
-        raise CepheidError(f"--functions {path}, line {line}: {type(error).__name__}: {message}") from None
+            line, told = error.lineno, error.msg
+        raise CepheidError(f"{what}, line {line}: {type(error).__name__}: {told}") from None
+    return module
+
+
+def query_object(argument: str) -> Any:
+    """What QUERY stands for: a text, or of FILE.py:NAME the query or pattern of that name in a Python file."""
+    found = re.fullmatch(r"(.+\.py):(\w+)", argument)
+    if found is None or existing_file(found[1]) is None:
+        return query_text(argument)
+    module = _loaded(Path(found[1]), "cepheid_user_queries", f"the query file {found[1]}")
+    if not hasattr(module, found[2]):
+        names = [name for name, each in vars(module).items() if isinstance(each, str | LanguageQuery | Pattern)]
+        guess = closest(found[2], names)
+        raise CepheidError(f"{found[1]} has no '{found[2]}'", hint=f"did you mean {guess}?" if guess else None)
+    return getattr(module, found[2])
 
 
 def query_text(argument: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,22 +11,17 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns, QuerySettings, Reading, Records, Search
 from cepheid.cli.messages import explaining_delay, out
 from cepheid.cli.outputs import ASIDE, check_outputs, replacing
-from cepheid.cli.query_argument import (
-    arguments_of,
-    load_functions,
-    parse_options,
-    query_files,
-    read_any_query,
-    time_column,
-)
+from cepheid.cli.query_argument import arguments_of, query_files, time_column
 from cepheid.cli.stages import Stages
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
 from cepheid.model.check import Check
+from cepheid.pattern_query import PatternQuery
 from cepheid.report.matches import truth_of
 
 _Page = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Output path of the page.")]
@@ -48,29 +42,13 @@ def report(
     truth: _Truth = None,
     truth_key: _TruthKey = None,
     truth_column: _TruthColumn = None,
-    format: o.InputFormat = None,
-    null: o.NullTexts = None,
-    time_format: o.TimeFormat = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    ignore_case: o.IgnoreCase = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
-    existence: o.Existence = None,
-    parameter: o.Parameters = None,
-    model: o.ModelPath = None,
-    scoring: o.Scoring = "exact",
+    *,
+    reading: Reading,
+    columns: Columns,
+    settings: QuerySettings,
+    search: Search,
     engine: o.EngineName = "auto",
-    option: o.MatchOptions = None,
-    bad_records: o.BadRecords = None,
-    aside: o.Aside = None,
-    dedupe: o.Dedupe = None,
-    decimal: o.Decimal = None,
-    thousands: o.Thousands = None,
-    functions: o.FunctionsPath = None,
+    records: Records,
 ) -> None:
     """Run a query and write its matches as one HTML page that works offline.
 
@@ -86,43 +64,36 @@ def report(
         raise CepheidError("--truth needs --truth-key and --truth-column", hint=hint)
     if output.is_dir():
         raise CepheidError(f"--output {output} is a directory", hint=f"write {output / 'report.html'}")
-    files = find_files(input, format, null or ())
-    reads = [*files.addresses, *query_files(query), model, truth, functions]
-    check_outputs({"--output": output, ASIDE: aside}, reads)
+    files = reading.files(input)
+    reads = [*files.addresses, *query_files(query), search.model, truth, settings.functions]
+    check_outputs({"--output": output, ASIDE: records.aside}, reads)
     if output.suffix.lower() not in (".html", ".htm"):
         raise CepheidError(
             f"--output {output}: a report is a page of HTML", hint=f"write {output.with_suffix('.html')}"
         )
-    load_functions(functions)
-    parsed = read_any_query(query, parameter or ())
-    if truth is not None and (isinstance(parsed, cepheid.RowQuery) or parsed.syntax.summary is not None):
+    parsed = settings.read(query)
+    if truth is not None and (not isinstance(parsed, cepheid.Query) or parsed.unit == "total"):
         raise CepheidError("--truth is a list of single matches", hint="leave out --truth, or SUMMARISE")
-    stages = Stages()
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
-    roles = replace(roles, ignore_case=ignore_case)
+    stages, roles = Stages(), columns.roles()
     with stages.timed("read"):
-        records = o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
-        parse = o.parses_times(records)
-        events = read_events(files, time=time_column(parsed, roles), time_format=time_format, parse_times=parse)
-    loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, "engine": engine, **records, **parse_options(option or ())}
+        events = reading.events(files, time_column(parsed, roles), parse_times=records.parse_times)
+    given = {"engine": engine, **records.options(reading.time_format), **search.given()}
     known = None
     if truth is not None and truth_key is not None and truth_column is not None:
         known = read_truth(truth, truth_key, truth_column)
-    if isinstance(parsed, cepheid.RowQuery):
-        write_rows_page(output, parsed, events, arguments_of(parsed, roles, given), stages, title)
-    else:
+    if isinstance(parsed, cepheid.Query):
         write_page(
             output, parsed, events, roles, given, stages, title or f"Matches of {_name(query)}", truth_key, known
         )
+    else:
+        write_pattern_page(output, parsed, events, arguments_of(parsed, roles, given), stages, title)
     out.print(f"the report is in {output}", soft_wrap=True)
 
 
-def write_rows_page(
-    output: Path, query: cepheid.RowQuery, events: pa.Table, given: dict[str, Any], stages: Stages, title: str | None
+def write_pattern_page(
+    output: Path, query: PatternQuery, events: pa.Table, given: dict[str, Any], stages: Stages, title: str | None
 ) -> None:
-    """The page of a MATCH_RECOGNIZE clause: its text, its rows and how it was run."""
-    from cepheid.report.facts import unit_of
+    """The page of a clause or a Flink pattern: its text, its rows and how it was run."""
     from cepheid.report.matches import Shown
     from cepheid.report.report import Run, write_report
 
@@ -130,11 +101,11 @@ def write_rows_page(
         result = query.match(events, **given)
     run = Run(
         str(query),
-        Shown(result, unit=unit_of(query)),
-        title or "Rows of the clause",
+        Shown(result, unit=query.unit),
+        title or ("Matches of the pattern" if query.unit == "match" else "Rows of the clause"),
         events.num_rows,
         seconds=dict(stages.seconds),
-        explained=query.explain(events),
+        explained=query.explain(events, **given),
     )
     with replacing(output) as beside:
         write_report(beside, run)

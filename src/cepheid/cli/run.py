@@ -15,10 +15,11 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns, QuerySettings, Reading, Records, Search
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, note, out
 from cepheid.cli.outputs import check_outputs
-from cepheid.cli.query_argument import load_functions, parse_options, query_files, read_queries
+from cepheid.cli.query_argument import load_functions, query_files, read_queries
 from cepheid.cli.result_files import check_output, flat, is_folder, without_formulas, write_json_lines, write_table
 from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
@@ -131,29 +132,13 @@ def run(
     partition_by: _PartitionBy = None,
     overwrite: o.Overwrite = False,
     escape_formulas: o.EscapeFormulas = False,
-    format: o.InputFormat = None,
-    time_format: o.TimeFormat = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    ignore_case: o.IgnoreCase = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
-    existence: o.Existence = None,
-    parameter: o.Parameters = None,
-    model: o.ModelPath = None,
-    scoring: o.Scoring = "exact",
+    *,
+    reading: Reading,
+    columns: Columns,
+    settings: QuerySettings,
+    search: Search,
     engine: o.EngineName = "auto",
-    option: o.MatchOptions = None,
-    bad_records: o.BadRecords = None,
-    aside: o.Aside = None,
-    dedupe: o.Dedupe = None,
-    decimal: o.Decimal = None,
-    thousands: o.Thousands = None,
-    null: o.NullTexts = None,
-    functions: o.FunctionsPath = None,
+    records: Records,
     max_matches: _MaxMatches = None,
     timeout: _Timeout = None,
     truncate: _Truncate = False,
@@ -186,23 +171,23 @@ def run(
 
         cepheid run shoplifting.cepheid -i incoming/ --stream --delay "10 seconds" -o thefts.parquet --checkpoint state
     """
-    load_functions(functions)
+    load_functions(settings.functions)
     task = Task(
-        read_queries(query, queries or (), parameter or ()),
+        read_queries(query, queries or (), settings.parameter or ()),
         list(input),
-        replace(o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence), ignore_case=ignore_case),
+        columns.roles(),
         {
-            **_options_of_match(engine, scoring, option, model, max_matches, timeout, truncate),
-            **o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format),
+            **_options_of_match(search, engine, max_matches=max_matches, timeout=timeout, truncate=truncate or None),
+            **records.options(reading.time_format),
         },
         output,
         tuple(partition_by or ()),
-        (*query_files(query, queries or ()), model, functions),
+        (*query_files(query, queries or ()), search.model, settings.functions),
         overwrite,
         not escape_formulas,
-        tuple(null or ()),
+        tuple(reading.null or ()),
     )
-    where = SparkOptions(master or LOCAL, conf or [], format, time_format, schema, kafka=kafka or [])
+    where = SparkOptions(master or LOCAL, conf or [], reading.format, reading.time_format, schema, kafka=kafka or [])
     where = replace(where, checkpoint=checkpoint, trigger=trigger, delay=delay, files_per_batch=files_per_batch)
     _run_task(task, where, SearchRequest(show, limit, quiet, stream, console, master is not None))
 
@@ -219,23 +204,14 @@ class SearchRequest:
     on_spark: bool
 
 
-def _options_of_match(
-    engine: str,
-    scoring: str,
-    option: list[str] | None,
-    model: Path | None,
-    max_matches: int | None,
-    timeout: float | None,
-    truncate: bool,
-) -> dict[str, Any]:
+def _options_of_match(search: Search, engine: str, **limits: Any) -> dict[str, Any]:
     """What was given, as `match` takes it."""
-    given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_options(option or ())}
-    loaded = None if model is None else cepheid.load_model(model)
-    for each in loaded.notes if loaded is not None else ():
+    given = {"engine": engine, **search.given()}
+    limits["model"] = given.pop("model")
+    for each in limits["model"].notes if limits["model"] is not None else ():
         if each.startswith("the model does not fit"):
-            note(f"{model}: {each}")
-    more = {"model": loaded, "max_matches": max_matches, "timeout": timeout, "truncate": truncate or None}
-    return given | {name: value for name, value in more.items() if value is not None}
+            note(f"{search.model}: {each}")
+    return given | {name: value for name, value in limits.items() if value is not None}
 
 
 def _run_task(task: Task, options: SparkOptions, asked: SearchRequest) -> None:
@@ -268,7 +244,7 @@ def _run_task(task: Task, options: SparkOptions, asked: SearchRequest) -> None:
             many = "more" if number is None else f"{number:,}"
             note(f"the result was cut short at a limit: there are {many} matches")
         if ran.matches == 0 and not asked.stream:
-            say_why(ran, isinstance(task.query, cepheid.RowQuery))
+            say_why(ran)
 
 
 def _check_places(task: Task, options: SparkOptions, asked: SearchRequest) -> None:
@@ -276,9 +252,6 @@ def _check_places(task: Task, options: SparkOptions, asked: SearchRequest) -> No
     if task.partition_by and (task.output is None or not is_folder(task.output)):
         raise CepheidError("--partition-by needs an output directory", hint="for example --output found")
     if asked.stream:
-        if isinstance(task.query, cepheid.RowQuery):
-            hint = "in Python: cepheid.match(stream, clause, delay=...)"
-            raise CepheidError("a MATCH_RECOGNIZE clause runs over tables here, not over streams", hint=hint)
         return
     if asked.limit is not None and asked.on_spark and task.output is not None:
         raise CepheidError("--limit does not apply to files that Spark writes", hint="leave out --output, or --limit")
@@ -313,8 +286,7 @@ def _streamed(
         return run_stream(task, options, show, stages)
     from cepheid.cli.stream_console import console_watch
 
-    assert not isinstance(task.query, cepheid.RowQuery)  # refused before
-    queries = [task.query] if isinstance(task.query, cepheid.Query) else task.query.values()
+    queries = task.query.values() if isinstance(task.query, dict) else [task.query]
     watch = console_watch(task.roles, "\n\n".join(getattr(query, "text", None) or str(query) for query in queries))
     note(f"the stream can be watched at {watch.server.address}")
 
@@ -328,15 +300,14 @@ def _streamed(
         watch.end()
 
 
-def say_why(ran: Ran, rows: bool = False) -> None:
+def say_why(ran: Ran) -> None:
     """A way on for who found nothing."""
     if ran.events == 0:
         note("no matches: the input holds no events")
         return
     if ran.unknown is not None:
         note(ran.unknown)
-    if not rows:
-        note("no matches: `cepheid why` with the same arguments shows which step excluded them")
+    note("no matches: `cepheid why` with the same arguments shows which step excluded them")
 
 
 def _is_large(inputs: list[str], format: str | None) -> bool:

@@ -177,7 +177,7 @@ def run_stream(
     with spark_session(options.master, options.settings, stages) as session, _checkpoint(options) as folder:
         events = _source(session, task, options)
         given = {**task.given, **({"delay": options.delay} if options.delay is not None else {})}
-        matches = cepheid.match(events, task.query, **task.roles.arguments(), **given)
+        matches = cepheid.match(events, task.query, **arguments_of(task.query, task.roles, given))
         if task.output is None:
 
             def print_batch(batch: Any, _: int) -> None:
@@ -226,9 +226,8 @@ def _source(session: Any, task: Task, options: SparkOptions) -> Any:
     if topic is not None:
         return read_topic(session, topic, options.schema, options.kafka)
     files = find_files(task.inputs, options.format, task.nulls)
-    time = task.roles.lower or task.roles.time
     events = read_stream(session, files, options.files_per_batch)
-    return with_time(events, time, options.time_format, task.parse_times)
+    return with_time(events, task.time, options.time_format, task.parse_times)
 
 
 @contextmanager

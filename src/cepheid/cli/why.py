@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,23 +9,14 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.groups import Columns, QuerySettings, Reading, Records, Search
 from cepheid.cli.match_table import event_text
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, out
 from cepheid.cli.outputs import ASIDE, check_outputs
-from cepheid.cli.query_argument import (
-    arguments_of,
-    load_functions,
-    parse_options,
-    query_files,
-    read_any_query,
-    time_column,
-)
+from cepheid.cli.query_argument import arguments_of, query_files, time_column
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.story import Section, sections, verdict
-from cepheid.files.event_files import read_events
-from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
 
 if TYPE_CHECKING:
@@ -38,28 +28,11 @@ _MostEvents = Annotated[int, typer.Option(metavar="N", help="Sample larger input
 def why(
     query: o.QueryArgument,
     input: o.Inputs,
-    format: o.InputFormat = None,
-    null: o.NullTexts = None,
-    time_format: o.TimeFormat = None,
-    time: o.Time = "ts",
-    type: o.Type = "type",
-    untyped: o.Untyped = False,
-    ignore_case: o.IgnoreCase = False,
-    time_unit: o.TimeUnit = None,
-    tiebreak: o.Tiebreak = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
-    existence: o.Existence = None,
-    parameter: o.Parameters = None,
-    model: o.ModelPath = None,
-    scoring: o.Scoring = "exact",
-    option: o.MatchOptions = None,
-    bad_records: o.BadRecords = None,
-    aside: o.Aside = None,
-    dedupe: o.Dedupe = None,
-    decimal: o.Decimal = None,
-    thousands: o.Thousands = None,
-    functions: o.FunctionsPath = None,
+    reading: Reading,
+    columns: Columns,
+    settings: QuerySettings,
+    search: Search,
+    records: Records,
     most_events: _MostEvents = 2_000_000,
     as_json: o.AsJson = False,
 ) -> None:
@@ -72,20 +45,12 @@ def why(
 
         cepheid why shoplifting.cepheid --input events.parquet
     """
-    load_functions(functions)
-    parsed = read_any_query(query, parameter or ())
-    records = o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
-    parse = o.parses_times(records)
-    files = find_files(input, format, null or ())
-    check_outputs({ASIDE: aside}, [*files.addresses, *query_files(query), model, functions])
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
-    roles = replace(roles, ignore_case=ignore_case)
-    read_as = time_column(parsed, roles)
-    events = read_events(files, time=read_as, time_format=time_format, parse_times=parse)
+    parsed, files, roles = settings.read(query), reading.files(input), columns.roles()
+    check_outputs({ASIDE: records.aside}, [*files.addresses, *query_files(query), search.model, settings.functions])
+    events = reading.events(files, time_column(parsed, roles), parse_times=records.parse_times)
     from cepheid.api import why as find_why
 
-    loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, **records, **parse_options(option or ())}
+    given = {**records.options(reading.time_format), **search.given()}
     with explaining_delay():
         diagnosis = find_why(events, parsed, most_events=most_events, **arguments_of(parsed, roles, given))
     if as_json:

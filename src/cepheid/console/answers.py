@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -17,12 +18,11 @@ from cepheid.console.words import in_words_of_the_page
 from cepheid.console.workspace import OpenTable, Workspace
 from cepheid.diagnose.errors import errors_of
 from cepheid.diagnose.story import closest_lines, sections, verdict
-from cepheid.draw.automaton import conditions_of
 from cepheid.draw.text import counted, event_parts, events_of, is_event, value_text, with_durations
 from cepheid.engine.data.table import times_of
 from cepheid.errors import CepheidError, QueryError
-from cepheid.language import syntax as s
-from cepheid.report.facts import facts, unit_of
+from cepheid.pattern_query import LanguageQuery
+from cepheid.report.facts import facts
 from cepheid.report.matches import Shown, counts_over_time, timeline_rows
 
 PAGE = 40  # matches that the timeline draws at a time
@@ -110,13 +110,10 @@ def completions(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
 def run(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """Runs a query on a table: how many matches, the first of them, and how they spread over time."""
     table = workspace.table(asked.get("table"))
-    query: cepheid.Query | cepheid.RowQuery = cepheid.query(str(asked.get("text") or ""))
+    query: LanguageQuery = cepheid.query(str(asked.get("text") or ""))
     begin = time.perf_counter()
-    if isinstance(query, cepheid.RowQuery):
-        result = query.match(table.events)
-    else:
-        given = {**table.roles.arguments(), **workspace.given}
-        result = query.match(table.events, max_matches=MOST_MATCHES, truncate=True, **given)
+    more = {"max_matches": MOST_MATCHES, "truncate": True}
+    result = query.match(table.events, **_given(workspace, table, query, more))
     seconds = time.perf_counter() - begin
     shown = shown_of(query, result, table)
     number = workspace.keep(shown)
@@ -137,22 +134,20 @@ def run(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def shown_of(query: cepheid.Query | cepheid.RowQuery, result: pa.Table, table: OpenTable) -> Shown:
+def shown_of(query: LanguageQuery, result: pa.Table, table: OpenTable) -> Shown:
     """A result with what its columns mean."""
     roles = table.roles
-    if isinstance(query, cepheid.RowQuery):
-        return Shown(result, roles.time, roles.type, unit=unit_of(query))
-    keys = tuple(
-        name
-        for part in _equivalences(query)
-        for name, _ in part.tests
-        if name in table.events.column_names and name not in (roles.time, roles.type)
-    )
-    return Shown(result, roles.time, roles.type, roles.lower, roles.upper, tuple(dict.fromkeys(keys)), unit_of(query))
+    own = (roles.time, roles.type)
+    keys = tuple(name for name in query.keys if name in table.events.column_names and name not in own)
+    return Shown(result, roles.time, roles.type, roles.lower, roles.upper, keys, query.unit)
 
 
-def _equivalences(query: cepheid.Query) -> list[s.Equivalence]:
-    return [part for part in conditions_of(query.syntax) if isinstance(part, s.Equivalence)]
+def _given(
+    workspace: Workspace, table: OpenTable, query: LanguageQuery, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Of the roles of columns and the options of the workspace those that a query's language has."""
+    every = {**table.roles.arguments(), **workspace.given, **(more or {})}
+    return {name: value for name, value in every.items() if query.takes(name, value)}
 
 
 def more(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
@@ -222,19 +217,15 @@ def forecast(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
 def explain(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """The plan of a query over a table, as text."""
     table = workspace.table(asked.get("table"))
-    query: cepheid.Query | cepheid.RowQuery = cepheid.query(str(asked.get("text") or ""))
-    if isinstance(query, cepheid.RowQuery):
-        return {"plan": query.explain(table.events)}
-    return {"plan": str(query.explain(table.events, **table.roles.arguments(), **workspace.given))}
+    query: LanguageQuery = cepheid.query(str(asked.get("text") or ""))
+    return {"plan": str(query.explain(table.events, **_given(workspace, table, query)))}
 
 
 def why(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """Why a query finds nothing or too little in a table."""
     table = workspace.table(asked.get("table"))
-    query: cepheid.Query | cepheid.RowQuery = cepheid.query(str(asked.get("text") or ""))
-    clause = isinstance(query, cepheid.RowQuery)  # it says itself which columns mean what
-    given = {} if clause else {**table.roles.arguments(), **workspace.given}
-    found = cepheid.why(table.events, query, **given)
+    query: LanguageQuery = cepheid.query(str(asked.get("text") or ""))
+    found = query.why(table.events, **_given(workspace, table, query))
     closest = found.closest
     return {
         "verdict": verdict(found),

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.diagnose.relax import top_level
-from cepheid.errors import QueryError
+from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.check import problems, resolve
@@ -58,33 +58,76 @@ def errors_of(
 
 
 def _errors_of_clause(text: str, table: pa.Table | None) -> Iterator[QueryError]:
+    """Those of its syntax; else every name that no column has; else the first of its meaning."""
     try:
         clause = parse_clause(text, "spark")
-        if table is not None:
-            bound_to(clause, table.schema)
     except QueryError as error:
         yield error
+        return
+    if table is None:
+        return
+    columns, names = table.schema, table.column_names
+    while True:
+        try:
+            bound_to(clause, columns)
+            return
+        except QueryError as error:
+            missing = re.fullmatch("no column '(.*)'", error.message) if error.code == "unknown-column" else None
+            if missing is None:
+                if len(columns) == len(names):  # otherwise it may be about a column that was put in
+                    yield error
+                return
+            guess = closest(missing[1], names)
+            hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(names[:12])}"
+            where: dict[str, Any] = {"text": error.text, "start": error.start, "end": error.end}
+            yield QueryError(error.message, **where, hint=hint, code=error.code)
+            columns = columns.append(pa.field(missing[1], pa.null()))  # which fits everywhere
 
 
 def _errors_against(
     syntax: s.QuerySyntax, schema: Schema, parameters: Mapping[str, Any] | None, text: str
 ) -> Iterator[QueryError]:
     """Every error against the columns and types of a table: what one is about is left out to find the next."""
+    put_in: list[tuple[int, int]] = []  # the places of conditions with NULL for attributes that no column has
     while True:
         try:
             bind(syntax, schema, parameters, text)
             return
         except QueryError as error:
-            yield error
             found = error
+        place = found.start
+        if found.code == "unknown-attribute" or place is None or not any(a <= place < b for a, b in put_in):
+            yield found
         missing = re.fullmatch("no event type '(.*)'", found.message) if found.code == "unknown-type" else None
         if missing is not None and schema.types is not None:
             schema = replace(schema, types=schema.types | {missing[1]})
             continue
+        if found.code == "unknown-attribute":
+            known, put_in = _with_null(syntax, found, put_in)
+            if known != syntax:
+                syntax = known
+                continue
         smaller = _without(syntax, found)
         if smaller is None:
             return
         syntax = smaller
+
+
+def _with_null(
+    syntax: s.QuerySyntax, error: QueryError, put_in: list[tuple[int, int]]
+) -> tuple[s.QuerySyntax, list[tuple[int, int]]]:
+    """The query with NULL for the attribute that an error is about, so that others in its condition are found, too."""
+
+    def with_null(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Attribute) and node.span == (error.start, error.end):
+            return s.Literal(None, span=node.span)
+        return s.rebuild(node, with_null)
+
+    where = None if syntax.where is None else with_null(syntax.where)
+    items = [replace(item, expression=with_null(item.expression)) for item in syntax.returns or ()]
+    places = [part.span for part in (*top_level(syntax.where), *items) if part.span[0] <= (error.start or 0)]
+    holding = [span for span in places if (error.start or 0) < span[1]]
+    return replace(syntax, where=where, returns=tuple(items) or None), [*put_in, *holding]
 
 
 def _without(syntax: s.QuerySyntax, error: QueryError) -> s.QuerySyntax | None:

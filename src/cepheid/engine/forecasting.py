@@ -241,7 +241,10 @@ def _reported(
     found = table.forecast(elapsed * scale, left * scale)
 
     def moment(after: Float64s) -> Int64s:
-        return np.asarray(last + np.round(after / scale).astype(np.int64))
+        whole = np.round(after / scale)
+        # The last event comes before the end of the window; what waits for an absence is complete at the end.
+        inside = whole if table.at_end else np.minimum(whole, left - 1)
+        return np.asarray(last + inside.astype(np.int64))
 
     forecasts = Forecasts(
         np.full(len(some), held.number, np.int64), moment(found.expected), moment(found.earliest),

@@ -35,6 +35,7 @@ OTHERS = (
     "incremental.table_door",
     "incremental.gathering",
     "incremental.flink_push",
+    "incremental.one_event",
     "incremental.row_push",
     "search.totals",
     "search.runs.totals",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from cepheid.language.schema import DataType
 from cepheid.language.whole import within_64_bits
@@ -77,9 +77,6 @@ def _variance(values: Sequence[Any], less: int) -> float | None:
 def _deviation(values: Sequence[Any], less: int) -> float | None:
     found = _variance(values, less)
     return None if found is None else found**0.5
-
-
-_Spread: TypeAlias = Callable[[Sequence[Any], int], float | None]
 
 
 def _spread(

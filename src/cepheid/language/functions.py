@@ -88,12 +88,13 @@ def _register(call: Callable[..., Any], name: str | None, result: type | None, c
         raise CepheidError(f"function '{called}' must return bool, int or float, not {annotated!r}", hint=hint)
     least, most = _argument_count(call, called)
     _USER[called] = Function(
-        called,
+        "",
         call,
-        least,
-        most,
         ANY,
         _RESULTS[annotated],
+        called,
+        least,
+        most,
         user=True,
         fractions=_fractions(call),
         arithmetic=calculates(call),

@@ -6,7 +6,6 @@ They can be added, so a cluster aggregates its part of the history and only thes
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,31 +88,6 @@ class GapStatistics:
             total_log_square=float((shares * logs**2).sum()),
             smallest=float(gaps.min(initial=math.inf)),
             largest=float(gaps.max(initial=0.0)),
-        )
-
-    @classmethod
-    def from_bins(
-        cls, counts: Mapping[int, float], censored: Mapping[int, float] | None = None, never: float = 0.0
-    ) -> GapStatistics:
-        """Statistics of gaps that were already counted by `gap_bin`; the sums follow from the bins' middles."""
-        bins = tuple(sorted((int(b), float(count)) for b, count in counts.items() if count))
-        cut = tuple(sorted((int(b), float(count)) for b, count in (censored or {}).items() if count))
-        if never < 0.0 or any(count < 0.0 for _, count in bins + cut):
-            raise ModelError("counts of gaps cannot be negative")
-        shares = np.array([count for _, count in bins])
-        lower, upper = bin_edges(np.array([b for b, _ in bins], dtype=np.int64))
-        logs = (np.log(lower) + np.log(upper)) / 2.0
-        gaps = np.exp(logs)
-        return cls(
-            bins=bins,
-            censored=cut,
-            never=float(never),
-            total=float((shares * gaps).sum()),
-            total_square=float((shares * gaps**2).sum()),
-            total_log=float((shares * logs).sum()),
-            total_log_square=float((shares * logs**2).sum()),
-            smallest=float(lower.min(initial=math.inf)),
-            largest=float(upper.max(initial=0.0)),
         )
 
     def merge(self, other: GapStatistics) -> GapStatistics:

@@ -53,10 +53,6 @@ class ScoreTable:
         return self.arrays.maxima
 
     @property
-    def log_values(self) -> Floats:
-        return self.arrays.logs
-
-    @property
     def highest(self) -> float:
         """G(W): an edge whose highest score is below the threshold can be dropped."""
         return float(self.maxima[-1])

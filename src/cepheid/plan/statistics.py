@@ -18,4 +18,3 @@ class Statistics:
 
 
 DEFAULT_SELECTIVITY = 0.3  # of a condition nothing is known about
-EQUALITY_SELECTIVITY = 0.05

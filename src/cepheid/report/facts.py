@@ -8,9 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.language.match_recognize.syntax import Rows
-from cepheid.pattern_query import RowQuery
-
 
 def facts(result: pa.Table) -> dict[str, Any]:
     """The engine, its counters, and whether the result was cut short.
@@ -28,9 +25,8 @@ def unit_of(query: Any) -> str:
     if isinstance(query, Mapping):
         units = {unit_of(each) for each in query.values()}
         return units.pop() if len(units) == 1 else "row"
-    if isinstance(query, RowQuery):
-        return "match" if query.clause.rows is Rows.ONE else "row"
-    return "match" if query.syntax.summary is None else "total"
+    unit: str = query.unit
+    return unit
 
 
 def unit_of_result(result: pa.Table) -> str:

@@ -120,11 +120,11 @@ class FlinkLanguage(PatternLanguage):
         """The pattern itself: its matches have times."""
         return self
 
-    def rows_spark(self, df: Any, options: FlinkOptions) -> Any:
+    def rows_spark(self, df: Any, options: FlinkOptions, above: Any = None) -> Any:
         """The matches in a Spark table."""
         from cepheid.runners.spark.flink import match_spark_flink
 
-        return match_spark_flink(df, self.pattern, options)
+        return match_spark_flink(df, self.pattern, options, above)
 
     def count_spark(self, df: Any, options: FlinkOptions) -> int:
         """How many matches there are in a Spark table."""

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from cepheid.budget import unbounded
-from cepheid.errors import CepheidError
+from cepheid.errors import CepheidError, DataError
 from cepheid.language.schema import Schema
 from cepheid.runners.composition import check_sources
 from cepheid.runners.options import BATCHES, STREAMS, Options, PatternOptions
-from cepheid.runners.tables import as_local, columns_of, is_spark, no_table
+from cepheid.runners.tables import as_local, columns_of, in_memory, is_spark, no_table
 
 if TYPE_CHECKING:
     from cepheid.runners.live_face import LiveFace
+    from cepheid.runners.spark.searches import Above
     from cepheid.runners.stream.searches import SearchStream
 
 
@@ -139,8 +140,10 @@ class Language(ABC):
         """The results over a table in memory; `known` are those of earlier passes."""
 
     @abstractmethod
-    def match_spark_each(self, queries: Mapping[str, Any], df: Any, keywords: Mapping[str, Any]) -> Any:
-        """The common result over a Spark table."""
+    def match_spark_each(
+        self, queries: Mapping[str, Any], df: Any, keywords: Mapping[str, Any], above: Above | None = None
+    ) -> Any:
+        """The common result over a Spark table; of a stream also of queries of later passes that read this one."""
 
     @abstractmethod
     def live_each(
@@ -167,8 +170,8 @@ class PatternLanguage(Language):
         """How the query is run, over these columns or in general."""
 
     @abstractmethod
-    def rows_spark(self, df: Any, options: Any) -> Any:
-        """The result over a Spark table, batch or stream."""
+    def rows_spark(self, df: Any, options: Any, above: Above | None = None) -> Any:
+        """The result over a Spark table, batch or stream; of a stream also that of queries that read it."""
 
     @abstractmethod
     def count_spark(self, df: Any, options: Any) -> int:
@@ -187,12 +190,20 @@ class PatternLanguage(Language):
         return self.asked(keywords).check_place()
 
     def explain(self, events: Any, keywords: Mapping[str, Any], analyze: bool = False) -> str:
-        """How the query is run."""
-        options = self.asked({**keywords, **({"analyze": True} if analyze else {})})
+        """How the query is run and, with `analyze`, how many events it saw and matches it found."""
+        options = self.asked(keywords)
         if events is None:
             return self.described(None, options)
         columns = columns_of(events)
-        return self.described(columns, options if is_spark(events) else options.in_memory(columns))
+        if is_spark(events):
+            check_analyze(analyze)
+            return self.described(columns, options)
+        text = self.described(columns, options.in_memory(columns))
+        if not analyze:
+            return text
+        table = in_memory(events)
+        number = self.bind(columns, options.in_memory(columns)).count(table)
+        return f"{text}\n\nActual\n  events{table.num_rows:>10,}\n  matches{number:>9,}"
 
     def match_spark(self, df: Any, keywords: Mapping[str, Any]) -> Any:
         """The result over a Spark table, or how many matches there are."""
@@ -215,11 +226,15 @@ class PatternLanguage(Language):
         """The results over a table in memory."""
         return {name: match_events(query, table, keywords) for name, query in queries.items()}
 
-    def match_spark_each(self, queries: Mapping[str, Any], df: Any, keywords: Mapping[str, Any]) -> Any:
+    def match_spark_each(
+        self, queries: Mapping[str, Any], df: Any, keywords: Mapping[str, Any], above: Above | None = None
+    ) -> Any:
         """The result of one query as rows of the common one."""
         from cepheid.runners.spark.together import named
 
         ((name, query),) = queries.items()
+        if above is not None:
+            return query.rows_spark(df, query.asked(keywords).check_place(STREAMS), above)
         return named(name, query.match_spark(df, keywords))
 
     def live_each(
@@ -229,6 +244,12 @@ class PatternLanguage(Language):
         (query,) = queries.values()
         found: LiveFace = query.live(given, start, keywords)
         return found
+
+
+def check_analyze(analyze: bool) -> None:
+    """An error for a run that would only be explained, on Spark."""
+    if analyze:
+        raise DataError("analyze=True counts what a run saw, and this would start one on Spark", hint="leave it out")
 
 
 def match_events(query: Language, events: Any, keywords: Mapping[str, Any]) -> Any:

@@ -105,11 +105,11 @@ class RowLanguage(PatternLanguage):
         """The clause with the times of a match's first and last row as measures."""
         return RowLanguage(with_times(self.clause))
 
-    def rows_spark(self, df: Any, options: RowOptions) -> Any:
+    def rows_spark(self, df: Any, options: RowOptions, above: Any = None) -> Any:
         """The rows that the clause makes of a Spark table."""
         from cepheid.runners.spark.rows import match_spark_rows
 
-        return match_spark_rows(df, self.clause, options)
+        return match_spark_rows(df, self.clause, options, above)
 
     def count_spark(self, df: Any, options: RowOptions) -> int:
         """How many matches there are in a Spark table."""

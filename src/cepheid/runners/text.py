@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from cepheid.budget import unbounded
 from cepheid.engine.engines import ENGINES
-from cepheid.errors import DataError, QueryError
+from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.check import check
 from cepheid.language.checked import CheckedQuery
 from cepheid.language.partial import COMPLETE, partial_queries, with_length
 from cepheid.plan.options import options_of
-from cepheid.runners.languages import BoundSearch, Language, LiveStart
+from cepheid.runners.languages import BoundSearch, Language, LiveStart, check_analyze
 from cepheid.runners.local import explain_query, explain_table, prepare, run_each, run_table, run_tables
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, check_alone
 from cepheid.runners.tables import as_local, is_spark, no_table
@@ -26,6 +26,7 @@ from cepheid.runners.totals import count_matches
 if TYPE_CHECKING:
     from cepheid.runners.compressed import CompressedResult
     from cepheid.runners.live_face import LiveFace
+    from cepheid.runners.spark.searches import Above
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,7 @@ class TextLanguage(Language):
         if local is None and is_spark(events):
             from cepheid.runners.spark.match import explain_spark
 
-            if analyze:
-                raise DataError(
-                    "analyze=True counts what a run saw, and this would start one on Spark", hint="leave it out"
-                )
+            check_analyze(analyze)
             with unbounded():
                 return explain_spark(events, self.query, keywords)
         if local is None:
@@ -126,7 +124,9 @@ class TextLanguage(Language):
         """The results over a table in memory."""
         return run_each(_checked(queries), table, Options.from_keywords(keywords), known)
 
-    def match_spark_each(self, queries: Mapping[str, Any], df: Any, keywords: Mapping[str, Any]) -> Any:
+    def match_spark_each(
+        self, queries: Mapping[str, Any], df: Any, keywords: Mapping[str, Any], above: Above | None = None
+    ) -> Any:
         """The common result over a Spark table."""
         from cepheid.runners.spark.match import match_spark
 

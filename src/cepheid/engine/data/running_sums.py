@@ -7,7 +7,6 @@ exponentially many. Under skip_till_any_match an event that is not taken changes
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,13 +18,13 @@ from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery
+from cepheid.language.kept import kept_with_query
 from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
 
 SLACK = 1e-9  # of a bound on a sum of fractions: the order of adding may change the last digits
 
 Sum = tuple[str, str, str, int | float]  # variable, attribute, < or <=, bound
-_kept: dict[tuple[int, frozenset[str]], tuple[weakref.ref[BoundQuery], BoundQuery]] = {}
 
 
 def with_running_sums(plan: Plan, events: EventTable) -> Plan:
@@ -74,15 +73,18 @@ def _only_grows(events: EventTable, name: str) -> bool:
 
 def _bounded(bound: BoundQuery, sums: list[Sum], growing: frozenset[str]) -> BoundQuery:
     """The query with the further conditions; the same object for the same query, since programs hang on it."""
-    number = id(bound), growing
-    kept = _kept.get(number)
-    if kept is not None and kept[0]() is bound:
-        return kept[1]
-    tests = [test for each in sums if each[1] in growing for test in _tests(bound, *each)]
-    conjuncts = (*bound.conjuncts, *(place_conjunct(test, list(bound.positives)) for test in tests))
-    changed = replace(bound, conjuncts=conjuncts)
-    _kept[number] = weakref.ref(bound, lambda _: _kept.pop(number, None)), changed
-    return changed
+    known = _by_columns(bound)
+    if growing not in known:
+        tests = [test for each in sums if each[1] in growing for test in _tests(bound, *each)]
+        conjuncts = (*bound.conjuncts, *(place_conjunct(test, list(bound.positives)) for test in tests))
+        known[growing] = replace(bound, conjuncts=conjuncts)
+    return known[growing]
+
+
+@kept_with_query
+def _by_columns(bound: BoundQuery) -> dict[frozenset[str], BoundQuery]:
+    """The changed queries, by the columns that only grow."""
+    return {}
 
 
 def _tests(bound: BoundQuery, variable: str, name: str, sign: str, limit: int | float) -> Iterator[s.Expression]:

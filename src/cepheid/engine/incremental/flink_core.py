@@ -54,7 +54,7 @@ class Calls(NamedTuple):
     """The kernels, as they are called."""
 
     begin_key: Callable[..., int]
-    push: Callable[..., int]
+    step: Callable[..., int]
     go_on: Callable[..., int]
     push_table: Callable[..., int]
     let_pass: Callable[..., int]
@@ -88,14 +88,14 @@ class FlinkCore:
         self.head = np.zeros(f.HEAD_SIZE, np.int64)
         self.tables: dict[int, npt.NDArray[Any]] = {}  # what lies at the addresses in `head`
         self.interpreted = is_interpreted()
-        entries = (f.begin_key, f.push, f.go_on, f.push_table, f.let_pass, f.all_runs, f.load_runs, f.collect_nodes)
+        entries = (f.begin_key, f.step, f.go_on, f.push_table, f.let_pass, f.all_runs, f.load_runs, f.collect_nodes)
         self.calls = Calls(*(each.plain() if self.interpreted else each.direct() for each in entries))
         with python_first(False):
             self.compiled: CompiledProgram = search.conditions()
         self.numbers: dict[Any, int] = {}  # of keys
         self.kinds: dict[bytes, int] = {}
         self.begins: list[bool] = []  # by kind: does a run begin with such an event?
-        self.collect_at = COLLECT
+        self.collect_at, self.grew = COLLECT, False
         self._write_conditions()
         self._make_rooms()
 
@@ -221,12 +221,17 @@ class FlinkCore:
 
     # --- events -----------------------------------------------------------------------------------------------------
 
-    def push(self, time: int, kind: int, key: int) -> bool:
-        """Takes in one event, whose columns are filled; False: nothing of it stays."""
-        returned = self.calls.push(self.head, time, kind, key)
+    def step(self, time: int, kind: int, key: int, until: int) -> int:
+        """Takes in one event, whose columns are filled, and lets time pass: what `stepped_event` returns."""
+        returned = self.calls.step(self.head, time, kind, key, until)
         if returned < 0:
-            self._went_on(returned)
-        return returned != f.IDLE
+            self._make_way(returned)
+            self._went_on(self.calls.go_on(self.head))
+            returned = f.USED + f.LATER
+        if returned >= f.LATER:
+            self.let_pass(until)
+            returned = returned - f.LATER + (2 if self.head[f.REPORTED_RUNS] else 0)
+        return returned
 
     def _went_on(self, returned: int) -> None:
         while returned != f.USED:
@@ -301,6 +306,7 @@ class FlinkCore:
 
     def _make_way(self, returned: int) -> None:
         """Makes room, or raises an error."""
+        self.grew = True
         needed = int(self.head[f.NEEDED])
         if returned == f.FAILED:
             if needed in (TOO_MANY_RUNS, TOO_MANY_MATCHES):

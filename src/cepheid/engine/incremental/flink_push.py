@@ -137,8 +137,8 @@ TABLES = 30
 ) = range(50)
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
-# What a call returns: the event did nothing, it did something; what hinders it.
-IDLE, USED, NEEDS_ARENA, NEEDS_QUEUE, NEEDS_ROOM, FAILED, PAUSED = 0, 1, -1, -2, -3, -4, -5
+# What a call returns: the event did nothing, it did something, time is still to pass; what hinders it.
+IDLE, USED, LATER, NEEDS_ARENA, NEEDS_QUEUE, NEEDS_ROOM, FAILED, PAUSED = 0, 1, 4, -1, -2, -3, -4, -5
 UNTIL_A_PAUSE = 1 << 22  # runs to be looked at before Python looks whether the search is to stop
 INT = types.int64
 Rows = npt.NDArray[np.int64]
@@ -437,14 +437,6 @@ def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
     return True
 
 
-@kernel(INT(INT64S, INT, INT, INT))
-def pushed_event(head: Int64s, time: int, kind: int, key: int) -> int:
-    """Takes in one event of a key; there is room for it. IDLE: nothing of it stays."""
-    if not begin_event(head, time, kind, key):
-        return IDLE
-    return walk_event(head)
-
-
 @kernel(INT(INT64S))
 def went_on(head: Int64s) -> int:
     """Goes on with the event at work, after room was made."""
@@ -516,6 +508,20 @@ def passed(head: Int64s, until: int) -> int:
     return IDLE
 
 
+@kernel(INT(INT64S, INT, INT, INT, INT))
+def stepped_event(head: Int64s, time: int, kind: int, key: int, until: int) -> int:
+    """Takes in one event of a key (-1: none), and lets time pass; how many of it stay, and 2 if runs are reported."""
+    used = IDLE
+    if key >= 0 and begin_event(head, time, kind, key):
+        used = walk_event(head)
+        if used != USED:
+            return used
+    place = TABLES + 3 * QUEUE
+    if head[WAITING_KEYS] > 0 and int64_rows(head[place], 1, 2)[0, 0] <= until and passed(head, until) != IDLE:
+        return used + LATER
+    return used + (2 if head[REPORTED_RUNS] > 0 else 0)
+
+
 @kernel(INT(INT64S, INT))
 def new_key(head: Int64s, key: int) -> int:
     """Begins with a key; what hinders it, or IDLE."""
@@ -523,7 +529,7 @@ def new_key(head: Int64s, key: int) -> int:
 
 
 begin_key = Entry(new_key)
-push = Entry(pushed_event)
+step = Entry(stepped_event)
 go_on = Entry(went_on)
 push_table = Entry(pushed_events)
 let_pass = Entry(passed)

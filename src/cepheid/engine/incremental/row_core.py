@@ -7,7 +7,8 @@ where the search of each partition stands, so it can be dropped and made again a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ from cepheid.budget import checkpoint
 from cepheid.engine.data.columns import storage
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import row_push as r
+from cepheid.engine.incremental.one_event import rows_of
+from cepheid.engine.incremental.row_conditions import of_rows
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.memory import address_of
 from cepheid.engine.search.row_pattern.arrange import Arranged, window_times
@@ -26,6 +29,7 @@ from cepheid.engine.search.row_pattern.finalized import Key, Resume, reach
 from cepheid.engine.search.row_pattern.implied import needed_labels, on_start
 from cepheid.engine.search.row_pattern.kernel import BEST, RESUMES
 from cepheid.engine.search.row_pattern.needed import RARE
+from cepheid.engine.search.row_pattern.path_state import KEEP_SUM
 from cepheid.engine.search.row_pattern.program import KEYED, Program
 from cepheid.engine.search.row_pattern.run import (
     FAILURES,
@@ -43,13 +47,13 @@ from cepheid.language.schema import DataType
 
 FIRST_ROOM, SCRATCH_ROOM, RESULT_ROOM = 16, 32, 64
 _BY_ROW = (r.HOLDS, r.NULL, r.WHOLE, r.NUMBER)  # a row of the table for each column
-_ALONG = (r.TIME, r.UPCOMING, r.BEGINS, r.NUMBERS)
+_ALONG = (r.TIME, r.UPCOMING, r.BEGINS, r.NUMBERS, r.TEXTS)
 _BY_POSITION = (r.COUNTS, r.KEPT_I, r.KEPT_F, r.KEPT_N, r.PATH, r.BEST_PATH, r.DEAD)
 _FOR_ATTEMPTS = (r.CHOICES, r.TRAIL_AT, r.MARKS_AT, r.UNDO)
 
 
-class NeedsMemoryError(Exception):
-    """The search fails so often that it needs a memory under keys, which has no incremental form."""
+class NotIncrementalError(Exception):
+    """The search has no incremental form: it needs a memory under keys, or values are too large for what it keeps."""
 
 
 class Matched(NamedTuple):
@@ -63,11 +67,15 @@ def refusal(clause: BoundClause, schema: pa.Schema) -> str | None:
     """Why the rows of a clause are searched anew at each step; None: they are not."""
     if clause.keys:
         return "its keys are computed"
+    if clause.partial:
+        return "it reports partial matches"
     if any(pa.types.is_floating(schema.field(name).type) for name in clause.partition_by):
         return "a key has a type that Python does not compare as SQL does"
     conditions = _conditions(clause, schema)
     if conditions.on_the_way and conditions.seen is None:
         return "its conditions on the path are not compiled"
+    if any(keep == KEEP_SUM and not real for keep, _, real, *_ in conditions.judge.aggregates.tolist()):
+        return "its conditions on the path add whole numbers, and a sum may pass 64 bits"
     layout = conditions.predicate.layout
     kinds = [kind for _, kind, _ in layout.attributes]
     if any(kind in (DataType.STRING, DataType.DECIMAL) or storage(kind) == "list" for kind in kinds):
@@ -89,6 +97,7 @@ class Part:
         self.head[r.SELF] = self.head.ctypes.data
         self.tables: dict[int, npt.NDArray[Any]] = {}
         self.deadline: int | None = None
+        self.columns: list[tuple[str, Any, Any]] | None = None  # where single rows put what conditions read
         self.place(r.COUNTED, counted)
 
     def place(self, number: int, table: npt.NDArray[Any]) -> None:
@@ -120,6 +129,7 @@ class Part:
 
     def grow(self, room: int) -> None:
         """Room for so many rows."""
+        self.columns = None
         for number in _BY_ROW:
             before = self.tables[number]
             after = np.zeros((before.shape[0], room), before.dtype)
@@ -134,7 +144,7 @@ class Part:
         for number in (*_ALONG, *_BY_POSITION, r.COUNTED):
             before = self.tables[number]
             more = room - int(self.head[r.ROOM])
-            if len(before) or number not in (r.UPCOMING, r.BEGINS, r.BEST_PATH):
+            if len(before) or number not in (r.UPCOMING, r.BEGINS, r.BEST_PATH, r.TEXTS):
                 after = np.zeros((len(before) + more, *before.shape[1:]), before.dtype)
                 after[: len(before)] = before
                 self.place(number, after)
@@ -159,7 +169,8 @@ class Part:
             following[following < r.FAR] -= rows
         head[r.HIGH], head[r.BEGIN] = high - rows, head[r.BEGIN] - rows
         head[r.MATCHED] = max(head[r.MATCHED] - rows, -1)
-        head[r.KNOWN], head[r.UNSET] = max(head[r.KNOWN] - rows, 0), max(head[r.UNSET] - rows, 0)
+        for place in (r.KNOWN, r.UNSET, r.JUDGED):
+            head[place] = max(head[place] - rows, 0)
         self.tables[r.IS_WHOLE][0] = 0
         assert not state[RESUMES], "no attempt is under way"
 
@@ -183,11 +194,16 @@ class RowCore:
         self.interpreted = is_interpreted()
         self.within = int(arranged(clause, schema.empty_table()).within)
         self.conditions = _conditions(clause, schema)
+        self.of_rows = of_rows(clause, schema) if not self.ahead else None  # conditions that kernels judge row by row
+        if self.of_rows is not None:
+            judge, predicate = self.of_rows.judge, self.of_rows.predicate
+            self.conditions = replace(self.conditions, judge=judge, predicate=predicate)
         self.parts: dict[Key, Part] = {}
         self.due: list[tuple[int, int, Key]] = []
         self.tables: list[npt.NDArray[Any]] = []
-        entries = (r.push_rows, r.give_back)
-        self.push_rows, self.give_back = (each.plain() if self.interpreted else each.direct() for each in entries)
+        entries = (r.push_rows, r.push_row, r.give_back)
+        calls = [each.plain() if self.interpreted else each.direct() for each in entries]
+        self.push_rows, self.push_row, self.give_back = calls
         self.starts = bool(on_start(clause))  # do conditions say at which rows a match may begin?
         self.needed = -2  # not known yet: the rarest label that every match has
         self.template = self._template()
@@ -213,6 +229,12 @@ class RowCore:
         shared: list[npt.NDArray[Any]] = [*program[:7], self.conditions.how, labels]
         shared += [judge.asks, judge.entry, judge.sets, judge.aggregates]
         shared += [judge.columns.literal, judge.at.copy(), judge.running.copy(), np.zeros(0, np.int64)]
+        sets, kept, fixed = judge.sets.shape[0], judge.aggregates.shape[0], int(head[r.FIXED])
+        counted = np.append(judge.counted[:fixed], 0)
+        shared += [np.zeros((1, sets), np.int64), np.zeros((sets, 1), np.int64), counted]
+        shared += [np.zeros((1, kept), kind) for kind in (np.int64, np.float64, np.int64)]
+        if self.of_rows is not None:
+            head[r.LABELS], head[r.TESTED] = len(clause.labels), self.of_rows.tested
         for number, table in enumerate(shared):
             write_table(head, r.TABLES + 3 * number, table)
         self.tables = shared
@@ -232,6 +254,7 @@ class RowCore:
             r.UPCOMING: np.zeros(room if self.needed >= 0 else 0, np.int64),
             r.BEGINS: np.zeros(room if self.starts else 0, np.uint8),
             r.NUMBERS: np.zeros(room, np.int64),
+            r.TEXTS: np.zeros(room if self.of_rows is not None else 0, np.int64),
             r.HOLDS: np.zeros((len(self.clause.labels), room), np.uint8),
             r.NULL: null,
             r.DEAD: np.zeros((room + 1, max((program.bits + 7) // 8, 1)), np.uint8),
@@ -298,6 +321,8 @@ class RowCore:
             part.tables[r.BEGINS][:size] = found.begins[low:high]
         if len(part.tables[r.UPCOMING]):
             part.tables[r.UPCOMING][:size] = r.FAR
+        if len(part.tables[r.TEXTS]):
+            part.tables[r.TEXTS][:size] = found.texts[low:high]
         part.head[r.HIGH] = size
 
     def _new(self, key: Key) -> Part:
@@ -308,6 +333,8 @@ class RowCore:
         self, rows: Arranged, keys: Sequence[Key], numbers: Int64s, take: Callable[[Int64s], pa.Table] | None
     ) -> _Evaluated:
         """Conditions on rows alone, over new rows; with those before them that they look at."""
+        if self.of_rows is not None:
+            return self._unjudged(rows, keys, numbers, take is not None)
         count = len(keys)
         begins, ends = rows.bounds[:-1].copy(), rows.bounds[1:].copy()
         edges = np.stack([begins, ends], axis=1)
@@ -338,8 +365,10 @@ class RowCore:
             edges = np.stack([bounds[:-1] + np.array(before) - over, ends], axis=1)
             into = into - over
         conditions = prepare(self.clause, rows, compiled=True)
+        if conditions.on_the_way and conditions.seen is None:
+            raise NotIncrementalError
         if self.needed == -2:
-            self._choose_needed(conditions)
+            self._choose_needed(conditions.holds)
         columns, length = conditions.judge.columns, rows.table.num_rows
         time = window_times(rows.table, self.clause) if self.within else np.zeros(length, np.int64)
         width = (columns.whole.shape[0], columns.number.shape[0], columns.null.shape[0])
@@ -358,11 +387,34 @@ class RowCore:
             null,
             whole_,
             number,
+            numbers,
         )
 
-    def _choose_needed(self, conditions: Conditions) -> None:
+    def _unjudged(self, rows: Arranged, keys: Sequence[Key], numbers: Int64s, goes_on: bool) -> _Evaluated:
+        """New rows with what texts say about them; kernels judge the rest."""
+        assert self.of_rows is not None
+        if self.needed == -2:
+            self._choose_needed(prepare(self.clause, rows, compiled=True).holds)
+        length, columns = rows.table.num_rows, self.of_rows.columns(rows.table)
+        into = [self.parts[key].size if goes_on and key in self.parts else 0 for key in keys]
+        time = window_times(rows.table, self.clause) if self.within else np.zeros(length, np.int64)
+        edges = np.stack([rows.bounds[:-1], rows.bounds[1:]], axis=1)
+        return _Evaluated(
+            np.ascontiguousarray(edges.reshape(-1)),
+            np.array(into, np.int64),
+            time,
+            np.zeros(length, np.uint8),
+            numbers,
+            np.zeros((len(self.clause.labels), length), np.uint8),
+            columns.null,
+            columns.whole,
+            columns.number,
+            self.of_rows.texts(rows.table),
+        )
+
+    def _choose_needed(self, holds: npt.NDArray[np.uint8]) -> None:
         """Which label that every match has is rare? With few rows nobody knows, and any one will do."""
-        clause, holds = self.clause, conditions.holds
+        clause = self.clause
         wanted = needed_labels(clause.pattern)
         labels = [at for at, label in enumerate(clause.labels) if label in wanted and label in clause.conditions]
         counts = {at: int(np.count_nonzero(holds[at])) for at in labels}
@@ -406,12 +458,67 @@ class RowCore:
         number, taken = int(batch[r.FOUND]), int(batch[r.STEPS_FOUND])
         return Matched(self.out[:number].copy(), self.steps[:taken].copy()), names
 
+    def step(self, key: Key, event: dict[str, Any], time: int, number: int, horizon: int) -> bool:
+        """Takes in one row of a partition; is there something to report? (`found_alone`)"""
+        of_rows = self.of_rows
+        assert of_rows is not None
+        part = self.parts.get(key)
+        if part is None:
+            part = self._new(key)
+        head = part.head
+        high = int(head[r.HIGH])
+        if high + 2 > len(part.tables[r.TIME]):
+            self._make_way(r.NEEDS_ROWS, part, _ONE_ROW, np.zeros(1, np.int64))
+            high = int(head[r.HIGH])
+        if part.columns is None:
+            attributes = [
+                (name, kind, None)
+                for name, (_, kind, _) in zip(of_rows.sources, of_rows.predicate.layout.attributes, strict=True)
+            ]
+            part.columns = rows_of(attributes, part.tables[r.WHOLE], part.tables[r.NUMBER], part.tables[r.NULL])
+        for name, values, null in part.columns:
+            value = event.get(name)
+            null[high], values[high] = value is None, 0 if value is None else value
+        bits = -1
+        for name in of_rows.by_text:
+            value = event.get(name)
+            known = of_rows.known.get(name, _NOTHING_KNOWN).get(value)
+            bits &= known if known is not None else of_rows.of_text(name, value)
+        self._searched_alone(key, part, self.push_row(head, self.batch, time, bits, number, horizon), horizon)
+        return bool(self.batch[r.FOUND])
+
+    def _searched_alone(self, key: Key, part: Part, returned: int, horizon: int) -> None:
+        batch = self.batch
+        while returned != r.ALL_DONE:
+            self._make_way(returned, part, _NO_ROW, np.zeros(1, np.int64))
+            returned = self.push_row(part.head, batch, 0, 0, -1, horizon)
+        deadline = int(batch[r.DEADLINE])
+        if deadline != part.deadline:
+            part.deadline = deadline
+            if deadline < r.FAR:
+                heapq.heappush(self.due, (deadline, id(part), key))
+
+    def pass_by(self, horizon: int) -> Iterator[Key]:
+        """Goes on with the partitions whose windows have passed, one by one; what each reports is taken at once."""
+        if self.due and self.due[0][0] <= horizon:
+            for key in self._passed(horizon):
+                part = self.parts[key]
+                self._searched_alone(key, part, self.push_row(part.head, self.batch, 0, 0, -1, horizon), horizon)
+                yield key
+
+    def found_alone(self) -> Matched:
+        """What one partition reports."""
+        batch = self.batch
+        number, taken = int(batch[r.FOUND]), int(batch[r.STEPS_FOUND])
+        batch[r.FOUND] = batch[r.STEPS_FOUND] = 0
+        return Matched(self.out[:number].copy(), self.steps[:taken].copy())
+
     def _make_way(self, returned: int, part: Part, edges: Int64s, into: Int64s) -> None:
         """Makes room for a partition, or raises an error."""
         if returned >= r.SKIPS:
             raise search_failed(returned - r.SKIPS)
         if returned == r.NEEDS_MEMORY:
-            raise NeedsMemoryError
+            raise NotIncrementalError
         if returned == r.NEEDS_ROWS:
             needed = part.size + int(edges[1] - edges[0]) + self.ahead + 2
             unused = max(part.begin - self.back - self.ahead, 0)
@@ -498,6 +605,10 @@ class RowCore:
         return np.concatenate(pieces), np.array(bounds, np.int64), matches, found.places[:, 3].copy()
 
 
+_ONE_ROW, _NO_ROW = np.array([0, 1], np.int64), np.zeros(2, np.int64)
+_NOTHING_KNOWN: dict[Any, int] = {}
+
+
 class _Evaluated(NamedTuple):
     """New rows with their conditions: from and to where each partition's lie, and where they go; then by row."""
 
@@ -510,3 +621,4 @@ class _Evaluated(NamedTuple):
     null: npt.NDArray[np.uint8]
     whole: npt.NDArray[np.int64]
     number: npt.NDArray[np.float64]
+    texts: Int64s

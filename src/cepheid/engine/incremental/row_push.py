@@ -39,7 +39,7 @@ from cepheid.engine.search.row_pattern.kernel import (
     settle,
 )
 from cepheid.engine.search.row_pattern.memory import MEMORY, Memory
-from cepheid.engine.search.row_pattern.path_state import PATH_STATE, Judging, PathState
+from cepheid.engine.search.row_pattern.path_state import PATH_STATE, Judging, PathState, holds_here
 from cepheid.engine.search.row_pattern.program import Program
 
 # The numbers in `head`: the partition's rows, and where its search stands.
@@ -47,23 +47,28 @@ LOW, HIGH, BEGIN, MATCH, MATCHED, KNOWN, UNSET, LAZY, ROOM = range(9)
 # The clause: a label that every match has, the window, and what it asks for; the program; the conditions.
 NEEDED, WITHIN, SKIP, UNMATCHED_TOO, AHEAD, SHOWN_AHEAD, LONGEST, ALLOWANCE = range(9, 17)
 REGISTER_COUNT, BITS, LASTING, ACTIVE, FIXED, PREDICATE_AT, SELF = range(17, 24)
+# Where conditions on rows alone are judged here: labels, those with such conditions as bits (the last one: may a match
+# begin?), and up to which row that is done.
+LABELS, TESTED, JUDGED = range(24, 27)
 # Tables, three numbers for each: the address, rows and columns. First those that all partitions share.
-TABLES = 24
+TABLES = 27
 KIND, LEFT, RIGHT, LABEL, EXIT, EXCLUDED, MEMORY_OF, ALWAYS, SKIP_LABELS = range(9)
 ASKS, ENTRY, SETS, AGGREGATES, LITERAL, AT, RUNNING, EMPTY = range(9, 17)
+OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = range(17, 23)
 # Then those of a partition, by row...
-TIME, UPCOMING, BEGINS, NUMBERS, HOLDS, NULL, DEAD, WHOLE, NUMBER = range(17, 26)
+TIME, UPCOMING, BEGINS, NUMBERS, HOLDS, NULL, DEAD, WHOLE, NUMBER, TEXTS = range(23, 33)
 # ... by position of a path, and room for an attempt.
-COUNTS, PLACES, COUNTED, KEPT_I, KEPT_F, KEPT_N, PATH, BEST_PATH = range(26, 34)
-CHOICES, TRAIL_AT, MARKS_AT, UNDO, REGISTERS, STATE, IS_WHOLE = range(34, 41)
-NUMBER_OF_TABLES = 41
+COUNTS, PLACES, COUNTED, KEPT_I, KEPT_F, KEPT_N, PATH, BEST_PATH = range(33, 41)
+CHOICES, TRAIL_AT, MARKS_AT, UNDO, REGISTERS, STATE, IS_WHOLE = range(41, 48)
+NUMBER_OF_TABLES = 48
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
 # The numbers in `batch`: new rows by partition; what is found.
-OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK = range(6)
-HEADS, FROM, INTO, NEW_TIME, NEW_BEGINS, NEW_NUMBERS, NEW_HOLDS, NEW_NULL, NEW_WHOLE, NEW_NUMBER, OUT, STEPS = range(12)
-IN_BATCH = 6
-BATCH_SIZE = IN_BATCH + 36
+OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK, DEADLINE = range(7)
+HEADS, FROM, INTO, NEW_TIME, NEW_BEGINS, NEW_NUMBERS, NEW_HOLDS, NEW_NULL, NEW_WHOLE, NEW_NUMBER = range(10)
+NEW_TEXTS, OUT, STEPS = range(10, 13)
+IN_BATCH = 7
+BATCH_SIZE = IN_BATCH + 39
 
 # What a call returns: all is done; what hinders a partition; whether AFTER MATCH SKIP failed, and why, from 10 on.
 ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, SKIPS = 0, 1, 2, 3, 4, 5, 6, 10
@@ -167,6 +172,7 @@ def mode_at(head: Int64s, batch: Int64s) -> Mode:
         head[LONGEST],
         0,
         head[ALLOWANCE],
+        0,
         FAR,
     )
 
@@ -205,6 +211,47 @@ def judge_at(head: Int64s) -> PathState:
         number_table(head, RUNNING)[0],
         columns_at(head),
     )
+
+
+@kernel(PATH_STATE(INT64S))
+def judge_of_row(head: Int64s) -> PathState:
+    """The same for a path of one row."""
+    counted = whole_row(head, OF_ROW_COUNTED)
+    return PathState(
+        head[ACTIVE],
+        whole_table(head, ASKS),
+        whole_table(head, ENTRY),
+        byte_table(head, SETS),
+        whole_table(head, AGGREGATES),
+        whole_table(head, OF_ROW_COUNTS),
+        whole_table(head, OF_ROW_PLACES),
+        counted[head[FIXED] :],
+        whole_table(head, OF_ROW_I),
+        number_table(head, OF_ROW_F),
+        whole_table(head, OF_ROW_N),
+        whole_row(head, AT),
+        counted,
+        number_table(head, RUNNING)[0],
+        columns_at(head),
+    )
+
+
+@kernel(types.void(INT64S))
+def judge_rows(head: Int64s) -> None:
+    """Conditions on rows alone, of rows that are new: what texts say is known, the rest is judged here."""
+    judge, predicate = judge_of_row(head), function_at(head[PREDICATE_AT])
+    holds, begins, texts = byte_table(head, HOLDS), byte_row(head, BEGINS), whole_row(head, TEXTS)
+    labels, tested = head[LABELS], head[TESTED]
+    for row in range(head[JUDGED], head[HIGH]):
+        for label in range(labels + 1):
+            held = texts[row] >> label & 1 == 1
+            if held and tested >> label & 1 == 1:
+                held = holds_here(judge, predicate, labels + label, row, row, 0, head[HIGH], 0)
+            if label < labels:
+                holds[label, row] = held
+            elif len(begins) > 0:
+                begins[row] = held
+    head[JUDGED] = head[HIGH]
 
 
 @kernel(MEMORY())
@@ -255,6 +302,8 @@ def searched(head: Int64s, batch: Int64s, partition: int) -> int:
     out = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
     steps = int32_row(batch[at_steps], batch[at_steps + 2])
     high = head[HIGH]
+    if head[LABELS] > 0:
+        judge_rows(head)
     look_for_needed(head, high - head[AHEAD] if mode.open else high)
     while head[BEGIN] < high:
         start = head[BEGIN]
@@ -341,8 +390,9 @@ def append_rows(head: Int64s, batch: Int64s, partition: int) -> None:
         flags, into_flags = uint8_rows(batch[new], 1, batch[new + 2]), uint8_rows(head[own], 1, head[own + 2])
         for row in range(begin, end):
             into_flags[0, into + row - begin] = flags[0, row]
-    for number in range(2):
-        new, own = IN_BATCH + 3 * (NEW_TIME if number else NEW_NUMBERS), TABLES + 3 * (TIME if number else NUMBERS)
+    for number in range(3 if head[LABELS] > 0 else 2):
+        news, owns = (NEW_NUMBERS, NEW_TIME, NEW_TEXTS), (NUMBERS, TIME, TEXTS)
+        new, own = IN_BATCH + 3 * news[number], TABLES + 3 * owns[number]
         values, into_values = int64_row(batch[new], batch[new + 2]), int64_row(head[own], head[own + 2])
         for row in range(begin, end):
             into_values[into + row - begin] = values[row]
@@ -379,6 +429,25 @@ def pushed_rows(batch: Int64s, first: int) -> int:
     return ALL_DONE
 
 
+@kernel(INT(INT64S, INT64S, INT, INT, INT, INT))
+def pushed_row(head: Int64s, batch: Int64s, time: int, texts: int, number: int, horizon: int) -> int:
+    """Takes in one row, whose columns are filled, and searches; there is room. FAR: it does not come; what hinders."""
+    batch[OPEN], batch[HORIZON] = 1, horizon
+    if number >= 0:
+        row = head[HIGH]
+        for place, value in ((TIME, time), (TEXTS, texts), (NUMBERS, number), (UPCOMING, FAR)):
+            at = TABLES + 3 * place
+            if head[at + 2] > 0:
+                int64_row(head[at], head[at + 2])[row] = value
+        head[HIGH] = row + 1
+    hinders = searched(head, batch, 0)
+    batch[DEADLINE] = FAR
+    if head[BEGIN] < head[HIGH] and head[WITHIN] > 0:
+        at = TABLES + 3 * TIME
+        batch[DEADLINE] = int64_row(head[at], head[at + 2])[head[BEGIN]] + head[WITHIN] - 1
+    return hinders
+
+
 @kernel(INT(INT64S))
 def given_back(head: Int64s) -> int:
     """Takes back the marks of an attempt that is not finished: it begins anew."""
@@ -390,4 +459,5 @@ def given_back(head: Int64s) -> int:
 
 
 push_rows = Entry(pushed_rows)
+push_row = Entry(pushed_row)
 give_back = Entry(given_back)

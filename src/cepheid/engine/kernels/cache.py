@@ -43,10 +43,15 @@ UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError
 
 
 class Contents(NamedTuple):
-    """What a kernel is made of: the files of all functions in it, and the constants that they see."""
+    """What a kernel is made of: the files of all functions in it, and the constants that they see.
+
+    Kernels that are made of generated source share a stem, under which so many of them are kept.
+    """
 
     files: Set[str]
     constants: Set[str] = frozenset()
+    stem: str = ""
+    most: int = 1
 
 
 class _Used:
@@ -62,7 +67,7 @@ def cached(function: Callable[..., Any], signature: Any, options: dict[str, Any]
     """The compiled function: read, or compiled and written where that is possible."""
     _Used.kernels += 1
     dispatcher: Any = numba.njit(**options)(function)
-    dispatcher._cache = _Files(*_name(function, signature, contents))
+    dispatcher._cache = _Files(*_name(function, signature, contents), contents.most)
     dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher
@@ -76,8 +81,8 @@ def is_cached(function: Callable[..., Any], signature: Any, contents: Contents) 
 class _Files(NullCache):
     """What numba asks for the compiled form of one kernel."""
 
-    def __init__(self, stem: str, digest: str) -> None:
-        self.stem, self.digest = stem, digest
+    def __init__(self, stem: str, digest: str, most: int) -> None:
+        self.stem, self.digest, self.most = stem, digest, most
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled form from a file, or None."""
@@ -95,19 +100,20 @@ class _Files(NullCache):
             return
         parts = list(cres._reduce())
         parts[6] = ""
-        disk_cache.write(self.stem, self.digest, _own_kind(), dumps(tuple(parts)))
+        disk_cache.write(self.stem, self.digest, _own_kind(), dumps(tuple(parts)), self.most)
 
 
 def _name(function: Callable[..., Any], signature: Any, contents: Contents) -> tuple[str, str]:
     """The name of a kernel's file but for the processor: a stem, and a digest of all it is made from."""
     made = hashlib.sha256(FORMAT)
     versions = (numba.__version__, llvmlite.__version__, sys.implementation.cache_tag)
-    own = (function.__module__, function.__qualname__, str(signature))
+    own = (contents.stem or f"{function.__module__}\0{function.__qualname__}", str(signature))
     for part in (*versions, *own, *sorted(contents.constants)):
         made.update(f"{part}\0".encode())
     for digest in sorted(map(_digest, {*contents.files, *HOW})):
         made.update(digest)
-    stem = "".join(each for each in f"{function.__module__}.{function.__qualname__}" if each.isalnum() or each in "._")
+    named = contents.stem or f"{function.__module__}.{function.__qualname__}"
+    stem = "".join(each for each in named if each.isalnum() or each in "._")
     return stem, made.hexdigest()[:24]
 
 

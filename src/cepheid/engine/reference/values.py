@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -13,23 +12,15 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import Conjunct
 from cepheid.language.coercion import precision_of
+from cepheid.language.evaluate import function_of
 from cepheid.language.functions import find_function
 from cepheid.language.library.decimals import as_decimal, fitted
-from cepheid.language.library.operators import calculate, compared, known, negative
+from cepheid.language.library.operators import calculate, known
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
 
 Row = Mapping[str, Any]
 Binding = Mapping[str, Sequence[Row]]  # variable -> its events so far
-
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 class Evaluator:
@@ -94,8 +85,6 @@ class Evaluator:
                 return known(self._element(of, binding[of.variable], at)[name])
             case s.Length(variable=variable):
                 return len(binding[variable])
-            case s.Negative(operand=operand):
-                return negative(self.value(operand, binding, at))
             case s.Arithmetic(operator=sign, left=left, right=right):
                 wanted = precision_of(node, self.schema) if self.kind(node) is DataType.DECIMAL else None
                 return calculate(sign, self.value(left, binding, at), self.value(right, binding, at), wanted)
@@ -110,26 +99,8 @@ class Evaluator:
                 return float(found) if self.kind(node) is DataType.FLOAT else found
             case s.Comparison() | s.Membership() | s.Between() if self._absent(node, binding, at):
                 return True
-            case s.Comparison(operator=sign, left=left, right=right):
-                return _compared(sign, self.value(left, binding, at), self.value(right, binding, at))
-            case s.Membership(operand=operand, values=tuple() as values, negated=negated):
-                return self._membership(operand, values, negated, binding, at)
-            case s.Between(operand=operand, low=low, high=high, negated=negated):
-                value = self.value(operand, binding, at)
-                above = _compared(">=", value, self.value(low, binding, at))
-                below = _compared("<=", value, self.value(high, binding, at))
-                inside = _all((above, below))
-                return None if inside is None else inside != negated
-            case s.IsNull(operand=operand, negated=negated):
-                return (self.value(operand, binding, at) is None) != negated
-            # Conditions compared like values, as in (a.x > 1 AND a.y > 2) = FALSE: unknown stays unknown.
-            case s.And(operands=operands):
-                return _all(self.value(operand, binding, at) for operand in operands)
-            case s.Or(operands=operands):
-                return _opposite(_all(_opposite(self.value(operand, binding, at)) for operand in operands))
-            case s.Not(operand=operand):
-                return _opposite(self.value(operand, binding, at))
-        raise TypeError(f"no value for {type(node).__name__}")
+        # Conditions compared like values, as in (a.x > 1 AND a.y > 2) = FALSE: unknown stays unknown.
+        return function_of(node)(*(self.value(part, binding, at) for part in s.children(node)))
 
     def kind(self, node: s.Expression) -> DataType:
         """The type of its values."""
@@ -172,35 +143,8 @@ class Evaluator:
         result = function.apply(*arguments)
         return known(result.item() if hasattr(result, "item") else result)
 
-    def _membership(
-        self,
-        operand: s.Expression,
-        values: tuple[s.Expression, ...],
-        negated: bool,
-        binding: Binding,
-        at: Mapping[str, int],
-    ) -> bool | None:
-        value = self.value(operand, binding, at)
-        found = [_compared("=", value, self.value(member, binding, at)) for member in values]
-        if True in found:
-            return not negated
-        return None if None in found else negated
-
-
-def _all(values: Iterable[bool | None]) -> bool | None:
-    known = list(values)
-    return False if False in known else None if None in known else True
-
-
-def _opposite(value: bool | None) -> bool | None:
-    return None if value is None else not value
-
 
 def _each(node: s.Expression) -> s.Expression:
     if isinstance(node, s.Reference):
         return s.Reference(node.variable, s.Element.CURRENT)
     return s.rebuild(node, _each)
-
-
-def _compared(sign: str, left: Any, right: Any) -> bool | None:
-    return compared(_COMPARE[sign])(left, right)  # type: ignore[no-any-return]

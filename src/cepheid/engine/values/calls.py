@@ -25,23 +25,14 @@ from cepheid.engine.values.operators import (
 )
 from cepheid.engine.values.plain import ARROW_KINDS, value_column
 from cepheid.language import syntax as s
+from cepheid.language.evaluate import TAKING_TEXTS
 from cepheid.language.functions import find_function
 from cepheid.language.library.decimal_columns import as_doubles, common_kind, converted, decimal_type, precision
 from cepheid.language.library.function import Function
 from cepheid.language.library.growth import check_column
+from cepheid.language.library.scalars import BITS, DECIMALS, REAL, SINGLE, TEXT, WHOLE, decimal_parts, type_parts
 from cepheid.language.library.time_functions import keeps_offset
 from cepheid.language.library.value_functions import type_named
-from cepheid.language.match_recognize.functions import TAKING_TEXTS
-from cepheid.language.match_recognize.scalars import (
-    BITS,
-    DECIMALS,
-    REAL,
-    SINGLE,
-    TEXT,
-    WHOLE,
-    decimal_parts,
-    type_parts,
-)
 from cepheid.language.schema import DataType, data_type
 from cepheid.language.zones import instants_of
 

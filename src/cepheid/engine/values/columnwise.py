@@ -28,9 +28,9 @@ from cepheid.engine.values.plain import value_column
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.evaluate import function_of
 from cepheid.language.functions import find_function
 from cepheid.language.library.decimal_columns import computed
-from cepheid.language.match_recognize.evaluate import function_of
 from cepheid.language.schema import Schema
 
 Resolve = Callable[[s.Expression], Column]  # an attribute, length, aggregate or navigation -> its values, one per row

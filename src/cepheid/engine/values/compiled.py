@@ -31,6 +31,7 @@ from cepheid.engine.values.expression_parts import (
     with_reference,
 )
 from cepheid.engine.values.interpreted import CalledAsPython, Interpreted
+from cepheid.engine.values.predicate_files import FEW_CALLS, compiled_once, is_on_disk
 from cepheid.engine.values.python_first import MOST_CALLS, PythonForm, called_by_number, is_python_first, new_form
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
@@ -123,7 +124,7 @@ def compile_cases(
     for name in also:
         writer.attributes.setdefault(name, (writer.schema.type_of(name) or DataType.NULL, None))
     if (is_python_first() or (filled and names)) and COMPILES and not is_interpreted():
-        form = _python_form(source, functions, None if names else MOST_CALLS)
+        form = _python_form(source, functions, None if names else _most_calls(source, functions))
         if not form.exhausted:
             layout = replace(writer.layout(), form=form.number)
             return Predicate(called_by_number(PREDICATE), layout, some, not names, source, names, form)
@@ -136,7 +137,8 @@ def compile_cases(
     else:
         with _compiling:
             call, compiled = _compiled(source, functions)
-        _python_form(source, functions, MOST_CALLS).calls = MOST_CALLS
+        form = _python_form(source, functions, _most_calls(source, functions))
+        form.calls = form.most or 0
     return Predicate(call, writer.layout(), some, compiled, source, names)
 
 
@@ -144,6 +146,12 @@ def no_predicate() -> Predicate:
     """What a kernel gets that has no condition to ask for."""
     call = called_by_number(PREDICATE) if COMPILES and not is_interpreted() else _plain("def predicate(): ...", ())[0]
     return Predicate(call, ColumnLayout(()), ())
+
+
+@lru_cache(maxsize=256)
+def _most_calls(source: str, functions: tuple[tuple[str, Any], ...]) -> int:
+    """How often a condition runs as Python before it is compiled, or loaded, which takes little."""
+    return min(FEW_CALLS, MOST_CALLS) if is_on_disk(source, functions, PREDICATE) else MOST_CALLS
 
 
 @lru_cache(maxsize=256)
@@ -169,8 +177,8 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
         try:
             exec(compile(source, "<predicate>", "exec"), namespace)
             options = {**NO_REFERENCES, "no_cpython_wrapper": True}  # only kernels call it
-            compiled = in_the_background(lambda: numba.njit(PREDICATE, **options)(namespace["predicate"]))
-            return handed_over(compiled, PREDICATE), True
+            made = in_the_background(lambda: compiled_once(namespace, source, functions, PREDICATE, options))
+            return handed_over(made, PREDICATE), True
         except numba.core.errors.NumbaError as error:
             refused = str(error).strip().splitlines()[0]
     names = ", ".join(function.__name__ for _, function in functions)

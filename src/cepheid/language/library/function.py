@@ -33,12 +33,13 @@ ANY: Kinds = frozenset(DataType) - {DataType.OTHER}
 class Function:
     """A function of values. NULL arguments give NULL without a call, unless it is not `strict`."""
 
-    name: str
+    shown: str  # how the manual writes it: its name, and its arguments; "" for a function of the user's
     call: Callable[..., Any]
-    least: int  # how many arguments at least and at most
-    most: int
     accepts: Kinds | tuple[Kinds, ...]  # of every argument, or of each in turn; the last one of the further ones
     result: DataType | None  # None: that of the arguments, unless `typed` says more
+    name: str = ""  # where it is written in another way
+    least: int = -1  # how many arguments at least and at most, where `shown` does not tell
+    most: int = -1
     user: bool = False
     kernel: Callable[..., Any] | None = None  # a form that numba takes
     kernels: Mapping[int, Callable[..., Any]] = field(default_factory=dict)  # others, by the number of arguments
@@ -56,12 +57,22 @@ class Function:
     narrow: bool = False  # is its result a whole number of 32 bits in Spark?
     instant: bool = False  # does it take times as instants? The others take what a clock shows
     gives_instant: bool | None = None  # is a time that it gives an instant? None: as what it takes was
-    shown: str = ""  # how the manual writes it
-    says: str = ""  # and what it says of it
+    says: str = ""  # what the manual says of it
     fractions: tuple[int, ...] = ()  # of a function of the user's: arguments annotated as float, given as such
     arithmetic: bool | None = None  # and does it calculate? None: compiled it might differ (`language/compilable.py`)
 
     vouched: bool = False  # and does the user say that it is the same compiled?
+
+    def __post_init__(self) -> None:
+        name, _, written = self.shown.partition("(")
+        arguments = [each for each in written.removesuffix(")").split(", ") if each]
+        without_end = arguments[-1:] == ["..."]
+        known = {
+            "name": self.name or name,
+            "least": len(arguments) - without_end if self.least < 0 else self.least,
+            "most": self.most if self.most >= 0 else MANY if without_end else len(arguments),
+        }
+        self.__dict__.update(known)
 
     def is_compiled(self, kinds: Sequence[DataType]) -> bool:
         """May kernels call a compiled form of a function of the user's with arguments of these types?"""

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.language.library.function import INT, LISTS, MANY, STRING, Function, named_twice
+from cepheid.language.library.function import INT, LISTS, STRING, Function, named_twice
 from cepheid.language.library.json_texts import get_json_object, json_value, wrong_path
 from cepheid.language.library.text_parts import joined, padded, repeated, substring
 from cepheid.language.schema import PLAIN, DataType
@@ -278,13 +278,11 @@ def _size(value: Any) -> int:
 
 
 def _pattern_test(
-    name: str, call: Any, columnwise: Any, spark: Any, shown: str, says: str, wrong: Any, ascii: Any = None
+    shown: str, call: Any, columnwise: Any, spark: Any, says: str, wrong: Any, ascii: Any = None
 ) -> Function:
     return Function(
-        name,
+        shown,
         call,
-        2,
-        2,
         STRING,
         _BOOL,
         constants=(1, 2),  # a clause may name the escape character
@@ -292,17 +290,14 @@ def _pattern_test(
         spark=spark,
         ascii=ascii,
         wrong=wrong,
-        shown=shown,
         says=says,
     )
 
 
 def _test(name: str, call: Any, columnwise: Any, spark: str, says: str) -> Function:
     return Function(
-        name,
+        f"{name}(s, part)",
         call,
-        2,
-        2,
         STRING,
         _BOOL,
         constants=(),
@@ -310,7 +305,6 @@ def _test(name: str, call: Any, columnwise: Any, spark: str, says: str) -> Funct
             columnwise(text, part.as_py()) if isinstance(part, pa.Scalar) else _each(call, text, part)
         ),
         spark=lambda F, text, part: getattr(F, spark)(text, part),
-        shown=f"{name}(s, part)",
         says=says,
     )
 
@@ -325,29 +319,23 @@ def _each(call: Any, *columns: Any) -> Any:
 def _trimming(name: str, columnwise: Any, says: str) -> Function:
     python = {"trim": str.strip, "ltrim": str.lstrip, "rtrim": str.rstrip}[name]
     return Function(
-        name,
+        f"{name}(s)",
         lambda text: python(text, " "),
-        1,
-        1,
         STRING,
         _TEXT,
         columnwise=lambda column: columnwise(column, " "),
         spark=lambda F, text: getattr(F, name)(text),
-        shown=f"{name}(s)",
         says=says,
     )
 
 
 def _cased(name: str, call: Any, says: str) -> Function:
     return Function(
-        name,
+        f"{name}(s)",
         call,
-        1,
-        1,
         STRING,
         _TEXT,
         ascii=lambda F, text: getattr(F, name)(text),
-        shown=f"{name}(s)",
         says=says,
     )
 
@@ -364,30 +352,11 @@ def _by_pattern(name: str, call: Any, wrong: Any, written: str) -> Function:
         return None if wrong((pattern,)) is not None else call(text, pattern)
 
     return Function(
-        f"{name}_pattern",
+        f"{name}_pattern(s, t)",
         tested,
-        2,
-        2,
         STRING,
         _BOOL,
-        shown=f"{name}_pattern(s, t)",
         says=f"the same with a pattern from a column; also `a.s {written} b.t`; NULL if t is not a pattern",
-    )
-
-
-def _regexes(*names: str) -> tuple[Function, ...]:
-    message = "true if a part of the text matches the regular expression (RE2); also `s RLIKE '...'`"
-    return tuple(
-        _pattern_test(
-            name,
-            rlike,
-            pc.match_substring_regex,
-            _spark_rlike,
-            f"{name}(s, regex)",
-            message if name == "rlike" else "the same",
-            wrong_regex,
-        )
-        for name in names
     )
 
 
@@ -396,10 +365,8 @@ FUNCTIONS: tuple[Function, ...] = (
     *named_twice(_cased("upper", str.upper, "s in upper case"), "ucase"),
     *named_twice(
         Function(
-            "length",
+            "length(s)",
             _size,
-            1,
-            1,
             STRING | LISTS,
             _WHOLE,
             narrow=True,
@@ -407,137 +374,124 @@ FUNCTIONS: tuple[Function, ...] = (
                 pc.list_value_length(column) if pa.types.is_nested(column.type) else pc.utf8_length(column), pa.int64()
             ),
             spark=lambda F, text: F.char_length(text).cast("bigint"),
-            shown="length(s)",
             says="the number of characters of a string, or of elements of a list",
         ),
         "char_length",
     ),
     _pattern_test(
-        "like",
+        "like(s, pattern)",
         like,
         lambda column, pattern, escape=_ESCAPE: pc.match_like(column, _by_backslash(pattern, escape)),
         lambda F, text, pattern: text.like(pattern),
-        "like(s, pattern)",
         "true if the whole text matches: `%` any characters, `_` one, a backslash escapes; also `s LIKE '...'`",
         wrong_like,
     ),
     _pattern_test(
-        "ilike",
+        "ilike(s, pattern)",
         ilike,
         lambda column, pattern: pc.match_like(_lowered(column), pattern.lower()),
         None,
-        "ilike(s, pattern)",
         "the same, ignoring case; also `s ILIKE '...'`",
         wrong_like,
         ascii=lambda F, text, pattern: F.lower(text).like(pattern.lower()),
     ),
-    *_regexes("rlike", "regexp_like"),
+    *named_twice(
+        _pattern_test(
+            "rlike(s, regex)",
+            rlike,
+            pc.match_substring_regex,
+            _spark_rlike,
+            "true if a part of the text matches the regular expression (RE2); also `s RLIKE '...'`",
+            wrong_regex,
+        ),
+        "regexp_like",
+    ),
     _by_pattern("like", like, wrong_like, "LIKE"),
     _by_pattern("ilike", ilike, wrong_like, "ILIKE"),
     _by_pattern("rlike", rlike, wrong_regex, "RLIKE"),
     Function(
-        "regexp_extract",
+        "regexp_extract(s, regex, group)",
         _extract,
-        2,
-        3,
         (STRING, STRING, INT),
         _TEXT,
+        least=2,
         constants=(1, 2),
         columnwise=_extract_column,
         wrong=_wrong_extract,
-        shown="regexp_extract(s, regex, group)",
         says="the text of a group (default 1; 0: the whole match); an empty text without a match",
     ),
     *named_twice(
         Function(
-            "substring",
+            "substring(s, start, length)",
             substring,
-            2,
-            3,
             (STRING, INT, INT),
             _TEXT,
+            least=2,
             constants=(1, 2),
             wrong=_wrong_whole,
             spark=_spark_substring,
-            shown="substring(s, start, length)",
             says="characters from a position on (by default all); positions count from 1, negative ones from the end",
         ),
         "substr",
     ),
     Function(
-        "get_json_object",
+        "get_json_object(s, path)",
         get_json_object,
-        2,
-        2,
         STRING,
         _TEXT,
         constants=(1,),
         wrong=wrong_path,
-        shown="get_json_object(s, path)",
         says="the part of a JSON text at a path such as `'$.items[0].name'`, as a text",
     ),
     *named_twice(
         Function(
-            "json_value",
+            "json_value(s, path)",
             json_value,
-            2,
-            2,
             STRING,
             _TEXT,
             constants=(1,),
             wrong=wrong_path,
-            shown="json_value(s, path)",
             says="the same if it is a string, a number or a truth value; NULL if it is an object or an array",
         ),
         "json_extract_scalar",
     ),
     Function(
-        "left",
+        "left(s, n)",
         lambda text, length: text[: max(length, 0)],
-        2,
-        2,
         (STRING, INT),
         _TEXT,
-        shown="left(s, n)",
         says="the first n characters",
     ),
     Function(
-        "right",
+        "right(s, n)",
         lambda text, length: text[-length:] if length > 0 else "",
-        2,
-        2,
         (STRING, INT),
         _TEXT,
-        shown="right(s, n)",
         says="the last n characters",
     ),
     _trimming("trim", pc.utf8_trim, "s without spaces at both ends"),
     _trimming("ltrim", pc.utf8_ltrim, "s without leading spaces"),
     _trimming("rtrim", pc.utf8_rtrim, "s without trailing spaces"),
     Function(
-        "concat",
+        "concat(s, t, ...)",
         lambda *texts: "".join(texts),
-        1,
-        MANY,
         PLAIN,  # binding makes texts of them
         _TEXT,
+        least=1,
         columnwise=_concatenated,
         spark=lambda F, *texts: F.concat(*texts),
-        shown="concat(s, t, ...)",
         says="the concatenation; NULL if a part is NULL (`\\|\\|` is OR)",
     ),
     Function(
-        "replace",
+        "replace(s, part, other)",
         _replace,
-        2,
-        3,
         STRING,
         _TEXT,
+        least=2,
         constants=(1, 2),
         wrong=_wrong_texts,
         columnwise=_replaced,
         spark=lambda F, text, *parts: F.replace(text, *map(F.lit, parts)),
-        shown="replace(s, part, other)",
         says="s with every part replaced, or removed",
     ),
     *named_twice(
@@ -548,65 +502,52 @@ FUNCTIONS: tuple[Function, ...] = (
     _test("contains", lambda text, part: part in text, pc.match_substring, "contains", "true if s contains part"),
     *named_twice(
         Function(
-            "instr",
+            "instr(s, part)",
             _instr,
-            2,
-            2,
             STRING,
             _WHOLE,
             narrow=True,
-            shown="instr(s, part)",
             says="the position of the first occurrence, from 1; 0 if there is none",
         ),
         "strpos",
     ),
-    Function("reverse", lambda text: text[::-1], 1, 1, STRING, _TEXT, shown="reverse(s)", says="s reversed"),
-    Function("repeat", repeated, 2, 2, (STRING, INT), _TEXT, shown="repeat(s, n)", says="s repeated n times"),
+    Function("reverse(s)", lambda text: text[::-1], STRING, _TEXT, says="s reversed"),
+    Function("repeat(s, n)", repeated, (STRING, INT), _TEXT, says="s repeated n times"),
     *(
         Function(
-            name,
+            f"{name}(s, length, fill)",
             padded(name == "lpad"),
-            2,
-            3,
             (STRING, INT, STRING),
             _TEXT,
-            shown=f"{name}(s, length, fill)",
+            least=2,
             says=f"s at a given length, cut or padded {where} (default: spaces)",
         )
         for name, where in (("lpad", "on the left"), ("rpad", "on the right"))
     ),
     Function(
-        "concat_ws",
+        "concat_ws(separator, s, t, ...)",
         joined,
-        1,
-        MANY,
         PLAIN | frozenset({DataType.TEXTS}),
         _TEXT,
+        least=1,
         strict=False,
-        shown="concat_ws(separator, s, t, ...)",
         says="the values that are not NULL, with a separator between them; lists contribute their elements",
     ),
     Function(
-        "array_join",
+        "array_join(list, separator)",
         lambda texts, separator: joined(separator, texts),
-        2,
-        2,
         (frozenset({DataType.TEXTS}), STRING),
         _TEXT,
-        shown="array_join(list, separator)",
         says="the elements of a list that are not NULL, with a separator between them",
     ),
     Function(
-        "split",
+        "split(s, regex)",
         _split,
-        2,
-        2,
         STRING,
         DataType.TEXTS,
         constants=(1,),
         columnwise=_split_column,
         wrong=wrong_regex,
-        shown="split(s, regex)",
         says="s split at matches of the regular expression, as a list",
     ),
 )

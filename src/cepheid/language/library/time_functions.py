@@ -213,34 +213,21 @@ def _days_between(end: Any, start: Any) -> Any:
 
 def _part(name: str, forms: dict[str, Any], says: str, *others: str) -> tuple[Function, ...]:
     return tuple(
-        Function(
-            each,
-            least=1,
-            most=1,
-            accepts=TIMES,
-            result=DataType.INT,
-            narrow=True,
-            shown=f"{each}(ts)",
-            says=says,
-            **forms,
-        )
+        Function(f"{each}(ts)", accepts=TIMES, result=DataType.INT, narrow=True, says=says, **forms)
         for each in (name, *others)
     )
 
 
 def _since(name: str, size: int, says: str) -> Function:
     return Function(
-        name,
+        f"{name}(ts)",
         lambda time: time // size,
-        1,
-        1,
         TIMES,
         DataType.INT,
         inline=f"({{0}} // {size})",
         columnwise=_vectorised(lambda time: time // size),
         spark=lambda F, x: _divided(F, x, size),
         instant=True,
-        shown=f"{name}(ts)",
         says=says,
     )
 
@@ -261,48 +248,37 @@ FUNCTIONS: tuple[Function, ...] = (
     _since("unix_millis", 1_000, "whole milliseconds since 1970"),
     _since("unix_micros", 1, "microseconds since 1970"),
     Function(
-        "unix_timestamp",
+        "unix_timestamp(ts)",
         lambda time: time // 1_000_000 if time >= 0 else -(-time // 1_000_000),
-        1,
-        1,
         TIMES,
         DataType.INT,
         inline="({0} // 1_000_000 if {0} >= 0 else -(-{0} // 1_000_000))",
         instant=True,
-        shown="unix_timestamp(ts)",
         says="seconds since 1970, truncated towards zero",
     ),
     Function(
-        "to_unixtime",
+        "to_unixtime(ts)",
         lambda time: time / 1_000_000,
-        1,
-        1,
         TIMES,
         DataType.FLOAT,
         inline="({0} / 1_000_000)",
         instant=True,
-        shown="to_unixtime(ts)",
         says="seconds since 1970, with a fraction",
     ),
     Function(
-        "date_trunc",
+        "date_trunc('hour', ts)",
         date_trunc,
-        2,
-        2,
         (STRING, TIMES),
         DataType.TIME,
         constants=(0,),
         wrong=_wrong_unit,
         columnwise=lambda unit, column: _vectorised(lambda time: date_trunc(unit, time))(column),
         spark=_spark_trunc,
-        shown="date_trunc('hour', ts)",
         says="the time truncated to a unit: microsecond to day, week (from Monday), month, quarter, year",
     ),
     Function(
-        "timestampdiff",
+        "timestampdiff(minute, start, end)",
         timestampdiff,
-        3,
-        3,
         (STRING, TIMES, TIMES),
         DataType.INT,
         constants=(0,),
@@ -310,21 +286,17 @@ FUNCTIONS: tuple[Function, ...] = (
         source=_difference_source,
         null="difference_overflows({1}, {0})",
         columnwise=_difference_columns,
-        shown="timestampdiff(minute, start, end)",
         says="the number of whole units between two times",
     ),
     *named_twice(
         Function(
-            "datediff",
+            "datediff(end, start)",
             _days_between,
-            2,
-            2,
             TIMES,
             DataType.INT,
             inline=f"({{0}} // {DAY} - {{1}} // {DAY})",
             spark=lambda F, end, start: _divided(F, end, DAY) - _divided(F, start, DAY),
             narrow=True,
-            shown="datediff(end, start)",
             says="the number of days from start to end",
         ),
         "date_diff",

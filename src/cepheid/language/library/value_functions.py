@@ -37,8 +37,8 @@ _BITS = {"int": 32, "integer": 32, "smallint": 16, "short": 16, "tinyint": 8, "b
 
 TYPES = {
     **dict.fromkeys(("bigint", "long", *_BITS), DataType.INT),
-    **dict.fromkeys(("double", "float", "real"), DataType.FLOAT),  # the latter two of 32 bits
-    **dict.fromkeys(("string", "varchar", "text"), DataType.STRING),
+    **dict.fromkeys(("double", "number", "float", "real"), DataType.FLOAT),  # the latter two of 32 bits
+    **dict.fromkeys(("string", "varchar", "char", "text"), DataType.STRING),
     **dict.fromkeys(("boolean", "bool"), DataType.BOOL),
     "timestamp": DataType.TIME,
     "date": DataType.DATE,
@@ -162,7 +162,7 @@ def cast(value: Any, wanted: str, kind: str = "") -> Any:
             return whole_of(value // 1_000_000 if is_time else value, _BITS.get(wanted.lower(), 64))
         case DataType.FLOAT:
             number = value / 1_000_000 if is_time else number_of(value)
-            return number if number is None or wanted.lower() == "double" else float(_single(number))
+            return number if number is None or wanted.lower() not in ("float", "real") else float(_single(number))
         case DataType.DECIMAL:
             assert precision is not None
             return decimal_of(moved(value, -6) if is_time else value, precision)
@@ -318,69 +318,58 @@ _KEYS = STRING | INT | frozenset({DataType.BOOL})
 
 FUNCTIONS: tuple[Function, ...] = (
     Function(
-        "coalesce",
+        "coalesce(x, y, ...)",
         _first_known,
-        2,
-        MANY,
         ANY,
         None,
         strict=False,
         spark=lambda F, *values: F.coalesce(*values),
         precision=lambda types, constants: widest(types),
-        shown="coalesce(x, y, ...)",
         says="the first value that is not NULL",
     ),
     *(
         Function(
-            name,
+            f"{name}(x, y)",
             _first_known,
-            2,
-            2,
             ANY,
             None,
             strict=False,
             spark=lambda F, *values: F.coalesce(*values),
             precision=lambda types, constants: widest(types),
-            shown=f"{name}(x, y)",
             says="the same of two",
         )
         for name in ("ifnull", "nvl")
     ),
     Function(
-        "nullif",
+        "nullif(x, y)",
         _nullif,
-        2,
-        2,
         ANY,
         None,
         strict=False,
         columnwise=_nullif_columns,
         typed=_nullif_type,
         precision=lambda types, constants: types[0],
-        shown="nullif(x, y)",
         says="x, or NULL if both are equal",
     ),
     Function(
-        "case",
+        "CASE WHEN c THEN x ELSE y END",
         _case,
-        3,
-        2 * MANY + 1,
         ANY,
         None,
+        name="case",
+        least=3,
+        most=2 * MANY + 1,
         strict=False,
         typed=_case_type,
         precision=lambda types, constants: widest(types),
         columnwise=_case_columns,
         spark=_spark_case,
-        shown="CASE WHEN c THEN x ELSE y END",
         says="the value of the first condition that holds, otherwise ELSE, or NULL; also `CASE x WHEN 1 THEN ...`",
     ),
     *named_twice(
         Function(
-            "if",
+            "if(c, x, y)",
             _case,
-            3,
-            3,
             ANY,
             None,
             strict=False,
@@ -388,40 +377,36 @@ FUNCTIONS: tuple[Function, ...] = (
             precision=lambda types, constants: widest(types),
             columnwise=_case_columns,
             spark=_spark_case,
-            shown="if(c, x, y)",
             says="the same with one condition",
         ),
         "iff",
     ),
     *(
         Function(
-            name,
+            f"{name}(x)",
             lambda value, empty=empty: (value is None) == empty,
-            1,
-            1,
             ANY | frozenset({DataType.OTHER}),
             DataType.BOOL,
             strict=False,
             columnwise=pc.is_null if empty else pc.is_valid,
-            shown=f"{name}(x)",
             says=f"the same as `x IS {'' if empty else 'NOT '}NULL`",
         )
         for name, empty in (("isnull", True), ("isnotnull", False))
     ),
     *(
         Function(
-            name,
+            f"{name.upper()}(x AS type)",
             cast,
-            2,
-            3,
             (ANY, STRING),
             None,
+            name=name,
+            least=2,
+            most=3,
             constants=(1, 2),
             spark=_spark_cast,
             wrong=_wrong_type,
             typed=_cast_type,
             precision=_cast_precision,
-            shown=f"{name.upper()}(x AS type)",
             says="x as bigint, double, decimal(10, 2), string, boolean, timestamp or date; NULL if the cast fails"
             if name == "cast"
             else "the same",
@@ -429,77 +414,60 @@ FUNCTIONS: tuple[Function, ...] = (
         for name in ("cast", "try_cast")
     ),
     Function(
-        "get",
+        "get(list, i)",
         _get,
-        2,
-        2,
         (LISTS | _MAP, _KEYS),
         None,
         typed=_element_key,
         columnwise=_each_of(_get),
-        shown="get(list, i)",
         says="an element of a list, from 0, or the value of a key in a map; also `a.list[0]` and `a.map['key']`",
     ),
     Function(
-        "element_at",
+        "element_at(list, i)",
         _element_at,
-        2,
-        2,
         (LISTS | _MAP, _KEYS),
         None,
         typed=_element_key,
         columnwise=_each_of(_element_at),
-        shown="element_at(list, i)",
         says="the same, counted from 1; negative positions count from the end",
     ),
     Function(
-        "array_contains",
+        "array_contains(list, x)",
         _array_contains,
-        2,
-        2,
         (LISTS, STRING | NUMBER),
         DataType.BOOL,
         columnwise=_each_of(_array_contains),
-        shown="array_contains(list, x)",
         says="true if x is an element of the list",
     ),
     *named_twice(
         Function(
-            "size",
+            "size(list)",
             len,
-            1,
-            1,
             LISTS | _MAP,
             DataType.INT,
             narrow=True,
-            shown="size(list)",
             says="the number of elements of a list or a map",
         ),
         "cardinality",
         "array_size",
     ),
     Function(
-        "array",
+        "array(x, y, ...)",
         lambda *values: list(values),
-        1,
-        MANY,
         NUMBER | STRING,
         None,
+        least=1,
         strict=False,
         typed=_array_type,
-        shown="array(x, y, ...)",
         says="a list of values",
     ),
     *(
         Function(
-            name,
+            f"{name}(x)",
             lambda value: None,  # binding makes it a CAST
-            1,
-            1,
             ANY,
             None,
             typed=lambda kinds, constants, kind=kind: kind,  # type: ignore[misc]
-            shown=f"{name}(x)",
             says=f"the same as `CAST(x AS {kind.value})`",
         )
         for name, kind in (("to_date", DataType.DATE), ("date", DataType.DATE), ("to_timestamp", DataType.TIME))
@@ -554,13 +522,11 @@ def _side(value: Any) -> int:
 
 # Decimals without their point, and back: what binding writes for aggregates, and kernels compare. No query names them.
 INTERNAL: tuple[Function, ...] = (
-    Function("decimal whole", _unscaled, 2, 2, NUMBER, DataType.INT, constants=(1,), columnwise=_unscaled_columns),
+    Function("decimal whole(x, y)", _unscaled, NUMBER, DataType.INT, constants=(1,), columnwise=_unscaled_columns),
     *(
         Function(
-            f"decimal {name}",
+            f"decimal {name}(x, y)",
             lambda value, scale, place=place: _halves(value, scale)[place],
-            2,
-            2,
             NUMBER,
             DataType.INT,
             constants=(1,),
@@ -568,13 +534,11 @@ INTERNAL: tuple[Function, ...] = (
         )
         for place, name in enumerate(("upper", "lower"))
     ),
-    Function("decimal floor", _floor, 1, 1, NUMBER, DataType.INT),
-    Function("decimal side", _side, 1, 1, NUMBER, DataType.INT),
+    Function("decimal floor(x)", _floor, NUMBER, DataType.INT),
+    Function("decimal side(x)", _side, NUMBER, DataType.INT),
     Function(
-        "decimal of",
+        "decimal of(x, y, z)",
         _of_unscaled,
-        3,
-        3,
         NUMBER,
         None,
         constants=(1, 2),

@@ -13,7 +13,8 @@ from functools import partial, reduce
 from cepheid.language.aggregates import AGGREGATES as EVERYWHERE
 from cepheid.language.library.decimals import EXACT
 from cepheid.language.library.operators import known, ordered
-from cepheid.language.match_recognize.scalars import Value, text_of
+from cepheid.language.library.scalars import Value, text_of
+from cepheid.language.match_recognize.bound import Aggregated
 from cepheid.language.schema import DataType
 
 
@@ -201,3 +202,44 @@ _SHARED = tuple(
     if aggregate.result is DataType.FLOAT
 )
 AGGREGATES: dict[str, Aggregate] = {aggregate.name: aggregate for aggregate in (*_SHARED, *_AGGREGATES)}
+
+
+# --- over the rows of a match --------------------------------------------------------------------------------------
+
+
+def aggregate_of(node: Aggregated) -> Callable[[Sequence[tuple[Value, ...]]], Value]:
+    """What an aggregate computes from its arguments' values, row by row."""
+    if not node.arguments:
+        return len
+    call = AGGREGATES[node.function].call
+    if not (node.distinct or node.order or node.filtered):
+        return call
+    values = len(node.arguments) - len(node.order) - node.filtered
+
+    def aggregate(rows: Sequence[tuple[Value, ...]]) -> Value:
+        chosen = [row for row in rows if row[-1] is True] if node.filtered else list(rows)
+        kept = [row[:values] for row in _sorted(chosen, values, node.order)]
+        return call(_each_once(kept) if node.distinct else kept)
+
+    return aggregate
+
+
+def _sorted(rows: list[tuple[Value, ...]], first: int, order: Sequence[tuple[bool, bool]]) -> list[tuple[Value, ...]]:
+    """Rows by their keys, which begin at a place; rows with equal keys stay in their order."""
+    for at, (descending, nulls_first) in reversed(list(enumerate(order, first))):
+        unknown = [row for row in rows if row[at] is None]
+        rest = [row for row in rows if row[at] is not None]
+        rest.sort(key=lambda row: ordered(row[at]), reverse=descending)
+        rows = unknown + rest if nulls_first else rest + unknown
+    return rows
+
+
+def _each_once(rows: list[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+    kept: list[tuple[Value, ...]] = []
+    seen: list[tuple[Value, ...]] = []
+    for row in rows:
+        told = tuple(map(ordered, row))
+        if told not in seen:
+            seen.append(told)
+            kept.append(row)
+    return kept

@@ -11,6 +11,7 @@ from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
 from cepheid.language import syntax as s
 from cepheid.language.functions import find_function
+from cepheid.language.library.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import (
     Aggregated,
@@ -35,7 +36,6 @@ from cepheid.language.match_recognize.functions import (
     is_built_in,
     written_for,
 )
-from cepheid.language.match_recognize.scalars import KNOWN_TYPES, Months, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
@@ -43,6 +43,7 @@ from cepheid.language.match_recognize.syntax import (
     Identifier,
     Literal,
     Mode,
+    Months,
     Operation,
     Reference,
     Rows,
@@ -92,6 +93,7 @@ def bind_clause(clause: Clause, columns: Columns, keys: tuple[ComputedKey, ...] 
         dialect=clause.dialect,
         longest=clause.longest,
         zone=columns.zone,
+        partial=clause.partial,
         keys=keys,
     )
     binder.check_names(bound)

@@ -14,7 +14,6 @@ from cepheid.language import pattern as p
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.dialects import DIALECTS
 from cepheid.language.match_recognize.functions import FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, is_built_in
-from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
@@ -22,6 +21,7 @@ from cepheid.language.match_recognize.syntax import (
     Identifier,
     Literal,
     Mode,
+    Months,
     Operation,
     Reference,
     Rows,
@@ -46,6 +46,12 @@ def check_clause(clause: Clause) -> None:
             if isinstance(node, p.Excluded):
                 hint = "leave out {- -}, or WITH UNMATCHED ROWS"
                 _fail(clause, "an exclusion in a clause that shows all rows", node.span, "exclusion", hint)
+    if clause.partial and (clause.within is None or clause.rows is Rows.ALL_WITH_UNMATCHED):
+        at = clause.text.upper().rfind("OUTPUT_PARTIAL")
+        message, hint = "output_partial without WITHIN", "add a window: PATTERN (...) WITHIN INTERVAL '1' HOUR"
+        if clause.within is not None:
+            message, hint = "output_partial with all unmatched rows", "leave out WITH UNMATCHED ROWS"
+        _fail(clause, message, (at, at + len("output_partial")), "clause-option", hint)
     names: set[str] = set()
     for measure in clause.measures:
         if measure.name.canonical in names:

@@ -11,7 +11,6 @@ from cepheid.language.match_recognize.check import labels_used
 from cepheid.language.match_recognize.functions import WITH_UNITS
 from cepheid.language.match_recognize.parse_literal import number_of, parse_interval, parse_moment, parse_type, within
 from cepheid.language.match_recognize.reader import RESERVED, Reader
-from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import (
     Call,
     Direction,
@@ -19,6 +18,7 @@ from cepheid.language.match_recognize.syntax import (
     Identifier,
     Literal,
     Mode,
+    Months,
     Operation,
     Parameter,
     Reference,

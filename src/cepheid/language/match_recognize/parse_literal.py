@@ -8,8 +8,7 @@ from typing import Any
 
 from cepheid.language.library.decimals import MOST, precision_of
 from cepheid.language.match_recognize.reader import Reader
-from cepheid.language.match_recognize.scalars import Months
-from cepheid.language.match_recognize.syntax import Literal
+from cepheid.language.match_recognize.syntax import Literal, Months
 from cepheid.language.match_recognize.tokens import Kind, Token
 from cepheid.language.units import UNITS, unit_named
 from cepheid.language.whole import within_64_bits

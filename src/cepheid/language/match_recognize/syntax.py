@@ -12,6 +12,19 @@ Scalar: TypeAlias = object  # a value of SQL: None, bool, int, float, Decimal, s
 
 
 @dataclass(frozen=True)
+class Months:
+    """A length of time in months, which has no fixed length in days."""
+
+    count: int
+
+    def __neg__(self) -> Months:
+        return Months(-self.count)
+
+    def __add__(self, other: Months) -> Months:
+        return Months(self.count + other.count)
+
+
+@dataclass(frozen=True)
 class Identifier:
     """A name as written. Unquoted ones are compared in capitals, quoted ones as they are (SQL:2016 part 2, 5.4)."""
 
@@ -202,4 +215,5 @@ class Clause:
     dialect: str = "spark"
     keys: tuple[KeyExpression, ...] = ()
     longest: bool = False  # the longest match at a row rather than the preferred one (BigQuery)
+    partial: bool = False  # also report matches whose window passes before they are complete
     tables: frozenset[str] = frozenset()  # names of the table, which may stand before its columns

@@ -29,11 +29,10 @@ from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.chunks import StateChunks, StateMap
-from cepheid.runners.spark.held import HELD
 from cepheid.runners.spark.pack import COUNTS, LEVELS, PACKED, TOTAL, Marks, outcome_columns, packer
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.settled import settle
-from cepheid.runners.spark.shard import Shard, ShardInput, Telling, came, opened, told, write_bad
+from cepheid.runners.spark.shard import Shard, ShardInput, Telling, came, opened, put_away, told, write_bad
 from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.started import Announced, announce
@@ -50,6 +49,7 @@ from cepheid.runners.stream.changing import (
 )
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, new_record
+from cepheid.runners.stream.remembered import run_step
 from cepheid.runners.stream.state import Step
 
 QUERIES = "name string, text string, options string, enabled boolean"
@@ -165,12 +165,13 @@ class ChangingShard(Shard):
             self.registered.update((today.text(),))
         step, fingerprint = self.serving.ready(today.queries)
         text = self.stored()
-        clock, store = Clock.read(text, fingerprint), opened(self.store, text)
+        stream = self.stream + today.text()
+        clock, store = Clock.read(text, fingerprint), opened(self.store, text, stream)
         if step.plans:
-            outcome = step.run(clock, store, come.tables, come.newest)
+            outcome = run_step(step, clock, store, come.tables, come.newest)
         else:
             outcome = idle_step(step, clock, store, come.tables, come.newest)
-        self.clock.update((outcome.clock.text(fingerprint, HELD.put(store.held), store.small),))
+        self.clock.update((outcome.clock.text(fingerprint, put_away(store, stream), store.small),))
         if come.bad and self.telling.aside is not None:
             write_bad(self.telling.aside, outcome.clock.steps, come.bad)
         frame = told(replace(outcome, results=()), come.counts, keep_late=False)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from cepheid.engine.data.table import times_of
 from cepheid.language.free_names import free_name
 from cepheid.runners.arrow_bytes import decoded, encoded
-from cepheid.runners.many import widened
+from cepheid.runners.many import dressed, widened
 from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shards import shards_here
 from cepheid.runners.spark.short_errors import short_errors
@@ -185,6 +185,26 @@ def plain_unpacker(schema: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], It
                 for part in decoded(packed).to_batches():
                     columns = dict(zip(part.schema.names, part.columns, strict=True))
                     yield widened(columns, part.num_rows, schema)
+
+    return unpack
+
+
+def named_unpacker(
+    names: Sequence[str], schema: pa.Schema
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The same for the outcome of a pattern and of the queries that read it, as rows of their common result."""
+
+    @short_errors
+    def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
+        for batch in batches:
+            packed = zip(batch.column("query").to_pylist(), batch.column("packed").to_pylist(), strict=True)
+            for query, part in ((query, part) for query, each in packed for part in decoded(each).to_batches()):
+                late = {LATE_EVENT: part.column(LATE_EVENT)} if query == LATE else None
+                if late is not None:
+                    yield widened(late, part.num_rows, schema)
+                else:
+                    yield dressed(names[query], part, schema)
 
     return unpack
 

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any, NoReturn, TypeAlias
 
 from cepheid.errors import QueryError, closest
-from cepheid.language.match_recognize.scalars import TEXT, type_parts
+from cepheid.language.library.scalars import TEXT, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
     Expression,

@@ -16,13 +16,13 @@ from typing import Any
 from cepheid.errors import QueryError
 from cepheid.language.free_names import free_name
 from cepheid.language.functions import find_function
+from cepheid.language.library.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.check import labels_used, parts_of, walk
 from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
 from cepheid.language.match_recognize.parse import with_structs
 from cepheid.language.match_recognize.parse_expression import parse_expression
 from cepheid.language.match_recognize.reader import Reader
-from cepheid.language.match_recognize.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,

@@ -21,20 +21,20 @@ from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.row_conditions import with_flags
 from cepheid.runners.spark.row_expressions import ColumnWriter
 from cepheid.runners.spark.row_functions import SparkParts, refused, with_spark_functions
-from cepheid.runners.spark.searches import match_search
+from cepheid.runners.spark.searches import Above, match_search
 from cepheid.runners.spark.session import ZONE, DataFrame, arrow_schema, session_zone
 from cepheid.runners.spark.workers import with_workers
 
 
 @with_workers
-def match_spark_rows(df: DataFrame, clause: Clause, options: RowOptions) -> DataFrame:
-    """The rows that a clause makes of a Spark table."""
+def match_spark_rows(df: DataFrame, clause: Clause, options: RowOptions, above: Above | None = None) -> DataFrame:
+    """The rows that a clause makes of a Spark table; with queries `above` it, their common result."""
     clause = with_columns(clause, df.columns)
     parts = with_spark_functions(df, clause, unsafe=options.unsafe_functions)
     try:
-        return _match(parts, options, df.columns)
+        return _match(parts, options, df.columns, above)
     except QueryError as error:
-        if error.code != "types" or parts.around:
+        if error.code != "types" or parts.around or above is not None:
             raise
         return _match_with_all_by_spark(df, clause, options, error)
 
@@ -48,14 +48,20 @@ def _match_with_all_by_spark(df: DataFrame, clause: Clause, options: RowOptions,
         raise error from None
 
 
-def _match(parts: SparkParts, options: RowOptions, own: list[str]) -> DataFrame:
+def _match(parts: SparkParts, options: RowOptions, own: list[str], above: Above | None = None) -> DataFrame:
     """The rows of a clause over a table; `own` are the columns that the table had before Spark computed others."""
     df, clause = with_flags(parts.df, parts.clause)
     zone = clause_zone(parts, options.tz)
     columns = needed_columns(bound_to(clause, arrow_schema(df), zone))
     rows = df.select(*[quoted(name) for name in columns])
     search = RowLanguage(clause).bind(arrow_schema(rows), replace(options, tz=zone))
-    found = match_search(rows, search, options, lambda: row_aspects(search, clause), own)
+    if above is not None and (parts.around or parts.hidden):
+        reader = next(iter(above.readers))
+        told = f"query '{reader}' reads '{above.name}', of which Spark computes measures or keys after the search"
+        raise CepheidError(told, hint="on a stream, compute them before: select(..., expr('...').alias('name'))")
+    found = match_search(rows, search, options, lambda: row_aspects(search, clause), own, above)
+    if above is not None:
+        return found
     return finished(found, parts, search.clause)
 
 

@@ -7,20 +7,23 @@ shards, timed and counted as those of all streams are, and each shard keeps a se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from cepheid.errors import DataError
+from cepheid.errors import CepheidError, DataError
+from cepheid.language.checked import CheckedQuery
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.language.zone_labels import labelled_schema
 from cepheid.runners.languages import StepSearch
-from cepheid.runners.options import PatternOptions, StreamOptions
-from cepheid.runners.spark.pack import LATE_EVENT, Marks, outcome_columns, plain_unpacker
+from cepheid.runners.many import common_schema
+from cepheid.runners.options import Options, PatternOptions, StreamOptions
+from cepheid.runners.spark.levels import Source, levels_of
+from cepheid.runners.spark.pack import LATE_EVENT, Marks, named_unpacker, outcome_columns, plain_unpacker
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shard import Shard, Telling
@@ -29,11 +32,13 @@ from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.spark.stream import delay_of, metrics_name, observed_outcome, packed_by_shard, silence
 from cepheid.runners.spark.watermarks import without_watermark
+from cepheid.runners.stream.composed import Level
 from cepheid.runners.stream.identity import (
     ALONE,
     UNREADABLE_RECORD,
     Fingerprint,
     digests,
+    fingerprint,
     new_record,
     recorded_states,
 )
@@ -45,16 +50,31 @@ BATCH = 100_000  # rows of the result that go back to Spark at a time
 Aspects = Callable[[], Mapping[str, Any]]  # what decides the matches, under the names a user knows
 
 
+@dataclass(frozen=True)
+class Above:
+    """The queries that read the matches of a search in a stream, and under which name (FROM)."""
+
+    name: str
+    readers: Mapping[str, CheckedQuery]
+    options: Options  # of the readers
+
+
 def match_search(
-    df: DataFrame, search: StepSearch, options: PatternOptions, aspects: Aspects, late: Sequence[str]
+    df: DataFrame,
+    search: StepSearch,
+    options: PatternOptions,
+    aspects: Aspects,
+    late: Sequence[str],
+    above: Above | None = None,
 ) -> DataFrame:
     """What a search finds in a Spark table, with columns of the names `_0`, `_1`, ...
 
-    Of a stream, late events come in a column of their own, if they are asked for; `late` are their columns.
+    Of a stream, late events come in a column of their own, if they are asked for; `late` are their columns. With
+    queries `above` it, the result is the common one of all these.
     """
     if df.isStreaming:
         search.check_stream()
-        return match_incremental(df, search, options.part(StreamOptions), aspects(), late)
+        return match_incremental(df, search, options.part(StreamOptions), aspects(), late, above)
     keys = [quoted(name) for name in search.keys]
     if not keys:
         rows = df.coalesce(1)
@@ -87,9 +107,14 @@ def _worker(search: StepSearch, result: pa.Schema) -> Callable[[Iterable[pa.Reco
 
 
 def match_incremental(
-    df: DataFrame, search: StepSearch, options: StreamOptions, aspects: Mapping[str, Any], late_columns: Sequence[str]
+    df: DataFrame,
+    search: StepSearch,
+    options: StreamOptions,
+    aspects: Mapping[str, Any],
+    late_columns: Sequence[str],
+    above: Above | None = None,
 ) -> DataFrame:
-    """What a search finds in a stream."""
+    """What a search finds in a stream, and what queries find in its matches."""
     columns = arrow_schema(df)
     time, keys = search.clock.time, search.keys
     delay = whole_steps(delay_of(df, time, options), search.clock, "delay")
@@ -97,33 +122,68 @@ def match_incremental(
     adopts = bool(keys) and options.shards is None
     shards = shards_for(df.sparkSession, options.shards) if keys else 1
     options = replace(options, shards=shards)
-    result = numbered(search.result)
     late = tuple(name for name in columns.names if name in late_columns) if options.late_events else ()
-    step = IncrementalStep(search.begin, columns, time, delay, result, late, functions=search.functions)
+    step = IncrementalStep(
+        search.begin, columns, time, delay, numbered(search.result), late, functions=search.functions
+    )
+    levels: tuple[Level, ...] = ()
     known = Fingerprint(shards, keys, {ALONE: digests(aspects)})
+    if above is not None:
+        levels = readers_of(search, above, adopts or shards > 1)
+        step = replace(step, result=labelled_schema(search.result), name=above.name)
+        read = fingerprint([level.step.shipments[0] for level in levels], shards)
+        known = Fingerprint(shards, keys, {above.name: digests(aspects), **read.queries})
 
-    places = {name: f"_{number}" for number, name in enumerate(columns.names)}  # names that mapInArrow can resolve
-    hashed = F.xxhash64(*[F.col(places[name]) for name in keys]) if keys else F.lit(0)
-    shard = F.pmod(hashed, F.lit(OPEN)) if adopts else F.pmod(hashed, F.lit(shards)).cast("int")
-    place = columns.field(time).with_name(places[time])
-    clock = Schema.from_arrow(pa.schema([place]), time=place.name, type=None, time_unit=search.clock.time_unit)
-    names = {place: name for name, place in places.items()}
-    marks = Marks.beside([*places, *names], None)
-    placed = df.toDF(*places.values()).select("*", shard.alias(marks.shard))
-    packed = packed_by_shard(placed, clock, options, marks, (shards, adopts), names)
+    packed = _packed(df, search, options, (shards, adopts))
     idle = silence(options, search.clock)
-    processor = Shard(step, known, Telling(options.late_events, idle, adopts=adopts))
+    processor = Shard(step, known, Telling(options.late_events, idle, named=bool(levels), adopts=adopts), levels)
     mode = "None" if idle is None else "ProcessingTime"
-    outcome = packed.groupBy("shard").transformWithStateInPandas(processor, outcome_columns(False), "Append", mode)
+    shape = outcome_columns(bool(levels))
+    outcome = packed.groupBy("shard").transformWithStateInPandas(processor, shape, "Append", mode)
     outcome = announce(outcome, Announced(shards, partial(record, known), adopts))
+    result, names = step.result, [step.name, *(level.name for level in levels)]
+    if levels:
+        schemas = {level.name: level.step.shipments[0].schema for level in levels}
+        result = common_schema({step.name: step.result, **schemas})
     if options.late_events:
         if LATE_EVENT in search.result.names:
             raise DataError(
                 f"a column of the result is called '{LATE_EVENT}', as that of late events", hint="rename it"
             )
         result = result.append(pa.field(LATE_EVENT, pa.struct([columns.field(name) for name in late])))
-    observed = observed_outcome(outcome, [None], metrics_name(options))
-    return observed.mapInArrow(plain_unpacker(result), spark_schema(result))
+    observed = observed_outcome(outcome, names if levels else [None], metrics_name(options))
+    unpack = named_unpacker(names, result) if levels else plain_unpacker(result)
+    return observed.mapInArrow(unpack, spark_schema(result))
+
+
+def _packed(df: DataFrame, search: StepSearch, options: StreamOptions, spread: tuple[int, bool]) -> DataFrame:
+    """The events of each task packed by shard; `spread` says how many there are, and if the checkpoint decides it."""
+    columns = arrow_schema(df)
+    time, (shards, adopts) = search.clock.time, spread
+    places = {name: f"_{number}" for number, name in enumerate(columns.names)}  # names that mapInArrow can resolve
+    hashed = F.xxhash64(*[F.col(places[name]) for name in search.keys]) if search.keys else F.lit(0)
+    shard = F.pmod(hashed, F.lit(OPEN)) if adopts else F.pmod(hashed, F.lit(shards)).cast("int")
+    place = columns.field(time).with_name(places[time])
+    clock = Schema.from_arrow(pa.schema([place]), time=place.name, type=None, time_unit=search.clock.time_unit)
+    names = {place: name for name, place in places.items()}
+    marks = Marks.beside([*places, *names], None)
+    placed = df.toDF(*places.values()).select("*", shard.alias(marks.shard))
+    return packed_by_shard(placed, clock, options, marks, spread, names)
+
+
+def readers_of(search: StepSearch, above: Above, spread: bool) -> tuple[Level, ...]:
+    """The queries that read the matches of a search, in order; `spread` says whether there may be several shards."""
+    result = search.result
+    if len(set(result.names)) < len(result.names):
+        raise CepheidError(f"two columns of '{above.name}' have one name", hint="give its measures other names")
+    returned = search.keys if {*search.keys} <= {*result.names} else None
+    source = Source(labelled_schema(result), search.lateness(), search.keys, returned, 0)
+    (levels,) = levels_of(above.readers, {above.name: source}, [spread], above.options)
+    for level in levels:
+        if level.step.shipments[0].plan.bound.summary is not None:
+            told = f"query '{level.name}' adds up matches of a query in another language, which a stream cannot"
+            raise CepheidError(told, hint="add them up with Spark, or match a batch")
+    return tuple(levels)
 
 
 def record(known: Fingerprint, old: str | None, adopted: int | None = None) -> str:

@@ -20,6 +20,7 @@ from cepheid.errors import CepheidError, DataError
 from cepheid.language.zones import zone_called
 from cepheid.runners.nested import missing_paths
 from cepheid.runners.spark.arrow_types import to_arrow_schema, to_arrow_type
+from cepheid.runners.spark.class_archive import archive, with_archive
 
 PYSPARK = (4, 0)  # the oldest that is tested
 JAVA = 17  # the oldest that Spark 4 runs on
@@ -106,8 +107,9 @@ def start_session(master: str = "local[*]", name: str = "cepheid", **settings: A
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in {**SETTINGS, **settings}.items():
-        builder = builder.config(key, str(value))
+    chosen = {key: str(value) for key, value in {**SETTINGS, **settings}.items()}
+    for key, value in with_archive(chosen, archive()).items():
+        builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session

@@ -6,6 +6,7 @@ Imported only when a stream is matched: it needs PySpark.
 from __future__ import annotations
 
 import sys
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,6 +62,7 @@ class Shard(StatefulProcessor):
         self, step: Stepper, fingerprint: Fingerprint, telling: Telling, levels: tuple[Level, ...] = ()
     ) -> None:
         self.levels = levels
+        self.stream = uuid.uuid4().hex
         self.step, self.fingerprint, self.telling, self.idle = step, fingerprint, telling, telling.idle
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -119,12 +121,12 @@ class Shard(StatefulProcessor):
         """One step from the stored state to the next."""
         text = self.stored()
         before = Clock.read(text, self.fingerprint)
-        store = opened(self.store, text)
+        store = opened(self.store, text, self.stream)
         outcome = run_composed(self.ready, self.above, before, store, came.tables, came.newest)
         if came.bad and self.telling.aside is not None:
             write_bad(self.telling.aside, outcome.clock.steps, came.bad)
         clock = replace(outcome.clock, arrived=now)
-        self.clock.update((clock.text(self.fingerprint, HELD.put(store.held), store.small),))
+        self.clock.update((clock.text(self.fingerprint, put_away(store, self.stream), store.small),))
         if self.idle is not None and now is not None:
             for timer in list(self.handle.listTimers()):
                 self.handle.deleteTimer(timer)
@@ -143,10 +145,16 @@ class Shard(StatefulProcessor):
         """Nothing to close."""
 
 
-def opened(store: StateChunks, text: str | None) -> StateChunks:
-    """The store of a shard with what its clock holds, and what this worker remembers."""
+def opened(store: StateChunks, text: str | None, stream: str) -> StateChunks:
+    """The store of a shard with what its clock holds, and what this worker remembers of it for a stream."""
     token, small = signed(text)
-    return replace(store, held=HELD.take(token), small=small)
+    held = HELD.take(token, stream)
+    return replace(store, held=held.chunks, small=small, remembered=held.searches)
+
+
+def put_away(store: StateChunks, stream: str) -> str:
+    """Remembers what a step leaves; the token to sign its state with."""
+    return HELD.put(store.held, store.remembered, stream, sum(map(len, store.small.values())))
 
 
 def quieten() -> None:

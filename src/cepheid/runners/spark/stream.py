@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.engine.choose import make_plan
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.durations import milliseconds, whole_steps
 from cepheid.language.schema import DataType, Schema
@@ -18,11 +17,11 @@ from cepheid.language.units import UNITS
 from cepheid.plan.operators import Union
 from cepheid.plan.options import read_options
 from cepheid.plan.physical import Plan
-from cepheid.runners.composition import events_schema, lateness, options_of_matches, returned_keys
 from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.bounds import as_time
+from cepheid.runners.spark.levels import Source, levels_of
 from cepheid.runners.spark.pack import (
     BEAT,
     COUNTS,
@@ -83,7 +82,13 @@ def match_stream(
         raise CepheidError("queries with different keys have separate states", hint="move them one by one")
     shipped = {worker_plan.name: worker_plan for group in groups for worker_plan in group}
     shipments = [shipped[name] for name, _ in union.plans]
-    levels = levels_of(composed or {}, shipments, groups, reading)
+    sources = {
+        worker_plan.name or "": Source.of_plan(worker_plan, shipments.index(worker_plan), number)
+        for number, group in enumerate(groups)
+        for worker_plan in group
+    }
+    spread = [adopts or (group[0].plan.exchange.shards or 1) > 1 for group in groups]
+    levels = levels_of(composed or {}, sources, spread, reading)
     shipments += [level.step.shipments[0] for of_group in levels for level in of_group]
     result = common_result(shipments)
     if chosen.late_events:
@@ -129,68 +134,6 @@ class Running:
 def totals_in(group: Sequence[WorkerPlan]) -> bool:
     """Does any of the queries add up its matches?"""
     return any(worker_plan.plan.bound.summary is not None for worker_plan in group)
-
-
-def levels_of(
-    composed: Mapping[str, Any],
-    shipments: Sequence[WorkerPlan],
-    groups: Sequence[Sequence[WorkerPlan]],
-    options: Options,
-) -> list[list[Level]]:
-    """For each group of queries that share a state, those that read their matches, in order."""
-    if not composed:
-        return [[] for _ in groups]
-    if options.lower is not None or options.uncertainty is not None or options.existence is not None:
-        raise CepheidError("on a stream, FROM needs matches of events with exact times", hint="match a batch")
-    found: list[list[Level]] = [[] for _ in groups]
-    known = {worker_plan.name or "": worker_plan for worker_plan in shipments}
-    group_of = {worker_plan.name: number for number, group in enumerate(groups) for worker_plan in group}
-    numbers = {worker_plan.name: number for number, worker_plan in enumerate(shipments)}
-    keys = {worker_plan.name: worker_plan.plan.exchange.keys for worker_plan in shipments}
-    own = options_of_matches(options)
-    for name, query in composed.items():
-        sources = query.sources
-        where = {group_of[source] for source in sources}
-        if len(where) > 1:
-            raise CepheidError(f"query '{name}' reads queries with different keys", hint="give them the same")
-        schema = events_schema({source: known[source].schema for source in sources}, options)
-        plan = make_plan(query.bind(Schema.from_arrow(schema, **own.roles())), None, own, decide_later=True)[0]
-        _check_level(name, plan, [known[source].plan for source in sources], [keys[source] for source in sources])
-        behind = [lateness(known[source].plan) for source in sources]
-        worker_plan = ship(plan, schema, name)
-        narrow = pa.schema([column for column in schema if column.name in worker_plan.plan.bound.schema.names])
-        numbers[name] = len(numbers)
-        step = Step((worker_plan,), (numbers[name],), max(each or 0 for each in behind), schema=narrow)
-        level = Level(name, tuple((source, numbers[source]) for source in sources), step, options)
-        found[min(where)].append(level)
-        known[name], group_of[name] = worker_plan, min(where)
-        keys[name] = returned_keys(known[sources[0]].plan, keys[sources[0]]) or ()
-    ordered = [level for of_group in found for level in of_group]
-    renumbered = {level.name: len(shipments) + place for place, level in enumerate(ordered)}
-    base = {worker_plan.name: number for number, worker_plan in enumerate(shipments)} | renumbered
-    return [[_renumbered(level, base) for level in of_group] for of_group in found]
-
-
-def _renumbered(level: Level, numbers: Mapping[str | None, int]) -> Level:
-    step = replace(level.step, numbers=(numbers[level.name],))
-    return replace(level, step=step, sources=tuple((name, numbers[name]) for name, _ in level.sources))
-
-
-def _check_level(name: str, plan: Plan, sources: Sequence[Plan], keys: Sequence[Sequence[str]]) -> None:
-    """Does everything that a query reads lie where it runs, and is it known when all of it has come?"""
-    why = plan.exchange.retention.for_ever
-    if why is not None:
-        raise CepheidError(f"query '{name}' cannot run on a stream: {why}", hint="add WITHIN, or match a batch")
-    for source, parted in zip(sources, keys, strict=True):
-        if lateness(source) is None:
-            raise CepheidError(f"the delay of the matches that '{name}' reads depends on the number of events")
-        names = returned_keys(source, parted)
-        if names is None or not set(names) <= set(plan.bound.equivalence):
-            listed = ", ".join(parted)
-            hint = f"RETURN {listed} in what it reads and test [{listed}] in it, or pass shards=1"
-            raise CepheidError(
-                f"query '{name}' may match across [{listed}], by which the stream is partitioned", hint=hint
-            )
 
 
 def sharded(plan: Plan, options: StreamOptions) -> Plan:
@@ -244,7 +187,26 @@ def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions, 
     names = [name for name in df.columns if name in dedupe or any(name in p.bound.schema.names for p in plans)]
     names += [] if marks.bad is None else [marks.bad]
     chosen = df.select(*[pushdown.quoted(name) for name in names], shard.alias(marks.shard))
+    if len(known) == len(tests):
+        chosen = sent_when_needed(chosen, marks.shard, {schema.lower or schema.time, marks.bad, marks.shard})
     return packed_by_shard(chosen, schema, options, marks, (shards, adopts))
+
+
+def sent_when_needed(chosen: DataFrame, shard: str, always: Collection[str | None]) -> DataFrame:
+    """The rows that go to Python, with NULL in those of no shard, which only move the clock, but for some columns.
+
+    A NULL costs Spark about half of what a value does. A column that cannot be NULL stays as it is, since what is
+    stored of a stream has its columns, too.
+    """
+    from pyspark.sql import functions as F
+
+    needed = F.col(pushdown.quoted(shard)).isNotNull()
+    sent = []
+    for each in chosen.schema.fields:
+        column = F.col(pushdown.quoted(each.name))
+        leaves_out = each.nullable and each.name not in always
+        sent.append(F.when(needed, column).alias(each.name) if leaves_out else column)
+    return chosen.select(*sent)
 
 
 def packed_by_shard(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from cepheid.runners.stream import totals
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Known
 from cepheid.runners.stream.incremental import Stepper
+from cepheid.runners.stream.remembered import run_step
 from cepheid.runners.stream.state import Outcome, Step, Store
 
 APART = 1 << 40  # numbers of chunks between one level and the next
@@ -39,6 +41,12 @@ class StoreApart:
 
     store: Store
     base: int
+
+    @property
+    def remembered(self) -> dict[int, Any]:
+        """What this process remembers of the level."""
+        own: dict[int, Any] = self.store.remembered.setdefault(self.base, {})
+        return own
 
     def read(self, number: int) -> bytes:
         """The chunk of a number."""
@@ -81,7 +89,7 @@ def run_composed(
     step: Stepper, levels: Sequence[Level], clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None
 ) -> Outcome:
     """A step of the queries that read events, and of those that read their matches, level by level."""
-    outcome = step.run(clock, store, fresh, newest)
+    outcome = run_step(step, clock, store, fresh, newest)
     results, clocks, retained = list(outcome.results), going_on(levels, clock, store), outcome.retained
     # Up to when the matches of each query are known.
     known: dict[int, int | None] = dict.fromkeys(step.numbers, outcome.clock.until)
@@ -98,7 +106,7 @@ def run_composed(
         until = [known[number] for number in names]
         seen = None if any(each is None for each in until) else min(each for each in until if each is not None) + 1
         before = clocks[level.name]
-        below = level.step.run(before, StoreApart(store, before.apart * APART), come, seen)
+        below = run_step(level.step, before, StoreApart(store, before.apart * APART), come, seen)
         clocks[level.name] = replace(below.clock, queries=before.queries)
         known[level.step.numbers[0]] = below.clock.until
         results += below.results

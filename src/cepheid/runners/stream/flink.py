@@ -9,22 +9,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import within_budget
-from cepheid.engine.data.flink_runs import Arranged, Reported
+from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.data.table import in_plain_types, ordered, times_of
 from cepheid.engine.engines import FLINK_ENGINES
 from cepheid.engine.incremental.flink_core import refusal
+from cepheid.engine.incremental.flink_dicts import DictKinds, reads_dicts
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.stop import briefly
 from cepheid.engine.search.flink.conditions import places
 from cepheid.engine.search.flink.finalized import Retained, compacted, nothing_retained, step
 from cepheid.engine.search.flink.machine import LATEST
-from cepheid.engine.search.flink.run import Search, assemble, result_schema
+from cepheid.engine.search.flink.run import Search, result_schema
 from cepheid.errors import EngineError
 from cepheid.language.schema import Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
 from cepheid.plan.options import Limits
-from cepheid.runners.stream.flink_pushed import PushedFlink
+from cepheid.runners.stream.flink_pushed import FlinkTakesDicts, PushedFlink
 from cepheid.runners.stream.pushed import Place
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
@@ -39,6 +40,7 @@ class FlinkStream(SearchStream):
     whose = "a Flink pattern"
     numbers = ("nearest",)
     state: Retained | Place
+    pushed: PushedFlink | None = None  # once there are enough events
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class FlinkStream(SearchStream):
         self.partition_by, self.partial, self.limits = tuple(partition_by), partial, limits
         self.search = Search(automaton)
         self.state = nothing_retained(schema)
-        self.pushed: PushedFlink | None = None  # once there are enough events
+        self.kinds: DictKinds | None = None  # of single events
         self.may_push: bool | None = None  # None: nobody knows yet
         self.seen = 0
 
@@ -126,12 +128,7 @@ class FlinkStream(SearchStream):
         pushed.let_pass(LATEST if end is None else end)
         found = pushed.found()
         pushed.tidy()
-        if found is None:
-            return None, pushed.stands()
-        table, runs = found
-        nothing = np.zeros(1, np.int64)
-        result = assemble(self.automaton, Arranged(table, nothing, nothing), runs, self.partial)
-        return result, pushed.stands()
+        return found, pushed.stands()
 
     def _may_push(self) -> bool:
         """Do runs stay in memory? Conditions that look back are compiled for that, which is worth it later on."""
@@ -139,6 +136,21 @@ class FlinkStream(SearchStream):
             plain = in_plain_types(self.schema.empty_table()).schema.equals(self.schema)
             self.may_push = plain and refusal(self.search, self.schema, self.partition_by) is None
         return self.may_push is True
+
+    def takes_dicts(self) -> FlinkTakesDicts | None:
+        """What takes in single events from here on."""
+        pushed, limited = self.pushed, self.limits.timeout or self.limits.max_bytes
+        if limited or pushed is None or not isinstance(self.state, Place) or self.automaton.schema.tiebreak:
+            return None
+        core = pushed.core
+        if core is None or core.interpreted:
+            return None
+        if self.kinds is None:
+            self.kinds = DictKinds(self.search, self.schema)
+        if not reads_dicts(core, self.kinds, self.schema):
+            return None
+        pushed.go_to(self.state)
+        return FlinkTakesDicts(pushed, self.kinds)
 
     def earliest_decision(self) -> int | None:
         """The watermark at which something is known even if no event comes."""

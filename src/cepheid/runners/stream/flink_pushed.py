@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.flink_runs import NOBODY, Reported
+from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import times_of
 from cepheid.engine.incremental.flink_core import FlinkCore
+from cepheid.engine.incremental.flink_dicts import DictKinds, FlinkDicts
 from cepheid.engine.search.flink.finalized import Retained, compacted, nearest_deadline
-from cepheid.engine.search.flink.run import Search
+from cepheid.engine.search.flink.run import Search, assemble
 from cepheid.plan.options import Limits
+from cepheid.runners.stream import pushed as at_least
+from cepheid.runners.stream.event_log import Event
 from cepheid.runners.stream.pushed import Place, PushedSearch
 
 
@@ -71,13 +75,17 @@ class PushedFlink(PushedSearch):
         self.log.keep(which)
         self.core = fresh
 
-    def found(self) -> tuple[pa.Table, Reported] | None:
-        """The events of what was found, and the runs over these; None: nothing."""
+    def found(self) -> pa.Table | None:
+        """The rows of the result that are found; None: there are none."""
         found = self.core.found()
-        if found is None:
-            return None
+        return None if found is None else self.assembled(found)
+
+    def assembled(self, found: Reported) -> pa.Table:
+        """The rows of the result."""
         rows, places = np.unique(found.row, return_inverse=True)
-        return self.log.take(rows), found._replace(row=places.reshape(-1))
+        nothing = np.zeros(1, np.int64)
+        events = Arranged(self.log.take(rows), nothing, nothing)
+        return assemble(self.search.automaton, events, found._replace(row=places.reshape(-1)), self.partial)
 
     def retained(self, place: Place) -> Retained:
         """The runs at a place, and the events that they took."""
@@ -92,3 +100,62 @@ class PushedFlink(PushedSearch):
         nearest: int = self.go_to(place).nearest()
         self.at = place
         return nearest
+
+
+class FlinkTakesDicts:
+    """Takes in single events, and makes rows of the result as dicts."""
+
+    def __init__(self, pushed: PushedFlink, kinds: DictKinds) -> None:
+        self.pushed, self.kinds = pushed, kinds
+        automaton = pushed.search.automaton
+        self.time, self.steps = automaton.schema.time, list(automaton.lists.items())
+        self.names = pushed.schema.names
+        self._look()
+
+    def _look(self) -> None:
+        """The search is new, or events were forgotten."""
+        pushed = self.pushed
+        self.dicts = FlinkDicts(pushed.core, self.kinds)
+        self.most = max(at_least.LEAST, 2 * pushed.kept)
+
+    def step(self, event: Event, time: int, until: int) -> list[Event] | None:
+        """Takes an event in, and lets time pass; the rows of the result that are decided, None: none."""
+        pushed = self.pushed
+        returned = self.dicts.step(event, time, until)
+        pushed.until = until
+        if not returned:
+            return None
+        log = pushed.log
+        if returned & 1:
+            log.add_events().append(event)
+        found = self._rows() if returned & 2 else None
+        if log.rows > self.most or pushed.core.grew:
+            pushed.core.grew = False
+            pushed.tidy()
+            self._look()
+        return found
+
+    def pass_by(self, until: int) -> list[Event] | None:
+        """Lets time pass."""
+        self.pushed.let_pass(until)
+        return self._rows()
+
+    def _rows(self) -> list[Event] | None:
+        pushed = self.pushed
+        found = pushed.core.found()
+        if found is None:
+            return None
+        rows = found.row.tolist()
+        if pushed.partial or not pushed.log.are_dicts(rows):
+            table: list[Event] = pushed.assembled(found).to_pylist()
+            return table
+        steps, first, made, names = found.step.tolist(), found.first.tolist(), [], self.names
+        for low, high in pairwise(first):
+            events = [pushed.log.event(row) for row in rows[low:high]]
+            shown = [{name: event.get(name) for name in names} for event in events]
+            row: Event = {"match_start": shown[0][self.time], "match_end": shown[-1][self.time]}
+            for number, (step, many) in enumerate(self.steps):
+                own = [event for event, at in zip(shown, steps[low:high], strict=True) if at == number]
+                row[step] = own if many else own[0] if own else None
+            made.append(row)
+        return made

@@ -13,10 +13,14 @@ from typing import Protocol
 import pyarrow as pa
 
 from cepheid.engine.data.table import times_of
+from cepheid.errors import DataError
 from cepheid.runners.stream.clock import Chunk, Clock, split_late
+from cepheid.runners.stream.identity import ALONE
 from cepheid.runners.stream.searches import SearchStream
 from cepheid.runners.stream.state import Outcome, Store
 from cepheid.runners.worker_plans import register_functions
+
+SEARCH = 0  # under which a store remembers it
 
 
 class Stepper(Protocol):
@@ -46,18 +50,21 @@ class IncrementalStep:
     numbers: tuple[int, ...] = (0,)
     keys: tuple[str, ...] = ()  # none: what it keeps is read as a whole
     functions: tuple[bytes, ...] = ()  # the user's, pickled
+    name: str = ALONE  # of the query, where others read it
 
     def run(self, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
         """Takes in new events and, if that moves the watermark, reports what is decided by it."""
+        if self.name in clock.begun:
+            changed = f"the checkpoint belongs to another query '{self.name}': its state cannot be continued"
+            raise DataError(changed, hint="go back to what it was, or start a new checkpoint")
         newest, until = clock.moved(newest, self.delay)
         came = [table.rename_columns(self.events.names).cast(self.events) for table in fresh]
         table = pa.concat_tables([self.events.empty_table(), *came])
         arrived, late = split_late(table, times_of(table, self.time), clock.until)
         clock = replace(clock, newest=newest, until=until, steps=clock.steps + 1)
         told = Outcome(clock, late=late.select(self.late) if late is not None else None, events=table.num_rows)
-        search = self.begin()
-        for chunk in clock.chunks:
-            search.restore(store.read(chunk.number))
+        remembered = store.remembered.pop(SEARCH, None)
+        search: SearchStream = self.restored(clock, store) if remembered is None else remembered
         if arrived.num_rows:
             search.keep(arrived)
         due = search.earliest_decision()
@@ -65,8 +72,17 @@ class IncrementalStep:
             found = search.advance(until + 1).rename_columns(self.result.names).cast(self.result)
             told = replace(told, results=tuple((self.numbers[0], batch) for batch in found.to_batches()))
         elif not arrived.num_rows:
+            store.remembered[SEARCH] = search
             return replace(told, retained=len(search))
+        store.remembered[SEARCH] = search
         return self.stored(told, search, store)
+
+    def restored(self, clock: Clock, store: Store) -> SearchStream:
+        """The search as it is stored."""
+        search = self.begin()
+        for chunk in clock.chunks:
+            search.restore(store.read(chunk.number))
+        return search
 
     def stored(self, told: Outcome, search: SearchStream, store: Store) -> Outcome:
         """The outcome of a step, with what the search keeps put down."""

@@ -7,7 +7,7 @@ is made again from them where it is lost, or where a step is taken back.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -37,6 +37,9 @@ class Place(NamedTuple):
     def nbytes(self) -> int:
         """The size of the events."""
         return sum(table.nbytes for table in self.log.tables(self.mark))
+
+
+Noted: TypeAlias = tuple[Any, ...]  # a place, before anybody asks for it
 
 
 class PushedSearch(ABC):
@@ -76,6 +79,16 @@ class PushedSearch(ABC):
         """The place where the search stands now."""
         self.at = Place(self.log, self.log.mark(), self.saved, self.base, self.until)
         return self.at
+
+    def noted(self) -> Noted:
+        """Where the search stands, for `place_at`."""
+        log = self.log
+        return log, log.parts, len(log.parts), log.rows, self.saved, self.base, self.until
+
+    def place_at(self, noted: Noted) -> Place:
+        """The place where the search stood."""
+        log, parts, number, rows, saved, base, until = noted
+        return Place(log, Mark(parts, number, rows), saved, base, until)
 
     @abstractmethod
     def made_again(self, place: Place, held: pa.Table, more: pa.Table) -> Any:

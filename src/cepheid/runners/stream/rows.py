@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from cepheid.budget import within_budget
 from cepheid.engine.engines import ROW_ENGINES
-from cepheid.engine.incremental.row_core import NeedsMemoryError, refusal
+from cepheid.engine.incremental.row_core import NotIncrementalError, refusal
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.row_pattern.arrange import window_times
 from cepheid.engine.search.row_pattern.computed_keys import with_keys
@@ -18,7 +18,7 @@ from cepheid.engine.search.row_pattern.run import result_schema
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.plan.options import Limits
 from cepheid.runners.stream.pushed import Place
-from cepheid.runners.stream.rows_pushed import PushedRows
+from cepheid.runners.stream.rows_pushed import PushedRows, RowTakesDicts
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
 KERNEL = ROW_ENGINES["preferred"].module  # what is compiled
@@ -32,6 +32,7 @@ class RowStream(SearchStream):
 
     whose = "a row pattern"
     state: Retained | Place
+    pushed: PushedRows | None = None  # once there are enough rows
 
     def __init__(
         self,
@@ -46,7 +47,6 @@ class RowStream(SearchStream):
         self.clause, self.max_rows = clause, max_rows
         self.limits = limits or Limits()  # of each step
         self.state = nothing_retained(clause, schema)
-        self.pushed: PushedRows | None = None  # once there are enough rows
         self.may_push: bool | None = None  # None: nobody knows yet
         self.seen = 0
 
@@ -94,7 +94,7 @@ class RowStream(SearchStream):
         if self._may_push():
             try:
                 return self._decided(PUSHING, released, lambda: self._pushed(released, end))
-            except NeedsMemoryError:
+            except NotIncrementalError:
                 self.may_push, self.state = False, self._retained()
         return self._decided(KERNEL, released, lambda: self._walked(released, end))
 
@@ -124,6 +124,17 @@ class RowStream(SearchStream):
         if self.may_push is None and self.seen >= MANY:
             self.may_push = refusal(self.clause, self.schema) is None
         return self.may_push is True
+
+    def takes_dicts(self) -> RowTakesDicts | None:
+        """What takes in single rows from here on."""
+        pushed, limited = self.pushed, self.limits.timeout or self.limits.max_bytes
+        if limited or pushed is None or not isinstance(self.state, Place) or len(self.clause.order_by) > 1:
+            return None
+        core = pushed.core
+        if core is None or core.interpreted or core.of_rows is None:
+            return None
+        pushed.go_to(self.state)
+        return RowTakesDicts(pushed)
 
     def earliest_decision(self) -> int | None:
         """The time at which something is decided even if no row comes: a row is released, or a window passes."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.incremental.row_core import RowCore
+from cepheid.engine.incremental.row_core import Matched, RowCore
 from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.engine.search.row_pattern.finalized import Key, Resume, Retained, keys_of, remembers
 from cepheid.engine.search.row_pattern.run import arranged, assemble
-from cepheid.language.match_recognize.bound import BoundClause
+from cepheid.language import syntax as s
+from cepheid.language.match_recognize.bound import BoundClause, Column, MatchNumber, Navigate
 from cepheid.language.match_recognize.limits import check_matches
+from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
+from cepheid.runners.stream import pushed as at_least
+from cepheid.runners.stream.event_log import Event, EventLog
 from cepheid.runners.stream.pushed import Place, PushedSearch
 
 
@@ -54,8 +59,11 @@ class PushedRows(PushedSearch):
         core.check_limit(keys, self.limit)
         number = int(np.count_nonzero(found.places[:, 2] >= 0))
         check_matches(number, self.most)
-        if not len(found.places):
-            return None
+        return self.assembled(found, keys) if len(found.places) else None
+
+    def assembled(self, found: Matched, keys: Sequence[Key]) -> pa.Table:
+        """The rows of the result."""
+        core = self.core
         rows, bounds, matches, numbers = core.found_rows(found, keys)
         over = Arranged(self.log.take(rows), bounds, np.empty(0, np.int64), core.within)
         return assemble(self.clause, core.program, over, matches, numbers)
@@ -98,3 +106,101 @@ class PushedRows(PushedSearch):
         earliest: int | None = self.go_to(place).earliest()
         self.at = place
         return earliest
+
+
+class RowTakesDicts:
+    """Takes in single rows, and makes rows of the result as dicts."""
+
+    def __init__(self, pushed: PushedRows) -> None:
+        self.pushed, self.keys = pushed, pushed.clause.partition_by
+        self.key = self.keys[0] if len(self.keys) == 1 else None
+        self.measures = DictMeasures.of(pushed.clause)
+        self.most = max(at_least.LEAST, 2 * pushed.kept)
+
+    def step(self, event: Event, time: int, until: int) -> list[Event] | None:
+        """Takes a row in, and lets time pass; the rows of the result that are decided, None: none."""
+        pushed = self.pushed
+        core, log = pushed.core, pushed.log
+        dicts = log.add_events()
+        number = log.rows
+        dicts.append(event)
+        key = (event.get(self.key),) if self.key is not None else tuple([event.get(name) for name in self.keys])
+        found: list[Event] | None = None
+        if core.step(key, event, time, number, until - 1):
+            found = self._rows(core.found_alone(), key)
+        pushed.until = until - 1
+        if pushed.limit is not None:
+            core.check_limit([key], pushed.limit)
+        more = self.pass_by(until)
+        if number >= self.most:
+            pushed.tidy()
+            self.most = max(at_least.LEAST, 2 * pushed.kept)
+        return found if more is None else [*(found or ()), *more]
+
+    def pass_by(self, until: int) -> list[Event] | None:
+        """Lets time pass."""
+        pushed, found = self.pushed, list[Event]()
+        core, pushed.until = pushed.core, until - 1
+        if not core.due or core.due[0][0] > until - 1:
+            return None
+        for key in core.pass_by(until - 1):
+            found += self._rows(core.found_alone(), key)
+        return found
+
+    def _rows(self, found: Matched, key: Key) -> list[Event]:
+        pushed = self.pushed
+        check_matches(int(np.count_nonzero(found.places[:, 2] >= 0)), pushed.most)
+        if not len(found.places):
+            return []
+        if self.measures is not None:
+            rows = self.measures.rows(pushed.core, pushed.log, found, key)
+            if rows is not None:
+                return rows
+        table: list[Event] = pushed.assembled(found, [key]).to_pylist()
+        return table
+
+
+class DictMeasures:
+    """Measures of matches that are shown in one row, straight from the dicts that were sent."""
+
+    def __init__(self, clause: BoundClause) -> None:
+        self.clause, self.names = clause, clause.output_columns
+        self.measures = dict(clause.measures)
+
+    @classmethod
+    def of(cls, clause: BoundClause) -> DictMeasures | None:
+        """None: some measures are more than a column of a row of the match, or the match is shown in several rows."""
+        plain = all(
+            isinstance(each, MatchNumber)
+            or (isinstance(each, Navigate) and isinstance(each.inner, Column) and not each.shift)
+            for _, each in clause.measures
+        )
+        return cls(clause) if plain and clause.rows is RowsPerMatch.ONE else None
+
+    def rows(self, core: RowCore, log: EventLog, found: Matched, key: Key) -> list[Event] | None:
+        """Rows of the result; None: some rows of the matches did not come as dicts."""
+        made, taken, part = [], 0, core.parts[key]
+        labels, steps = self.clause.labels, found.steps.tolist()
+        of_key = dict(zip(self.clause.partition_by, key, strict=True))
+        for _, start, length, number in found.places.tolist():
+            rows = part.numbers(start, start + max(length, 0)).tolist()
+            if not log.are_dicts(rows):
+                return None
+            events = [log.event(row) for row in rows]
+            path = [labels[core.program.label[step]] for step in steps[taken : taken + length]]
+            taken += length
+            values = {**of_key}
+            for name, measure in self.measures.items():
+                values[name] = number if isinstance(measure, MatchNumber) else _at(measure, events, path)
+            made.append({name: values[name] for name in self.names})
+        return made
+
+
+def _at(measure: s.Expression, events: list[Event], path: list[str]) -> Any:
+    """A column at the row that FIRST or LAST means; None if there is no such row."""
+    assert isinstance(measure, Navigate)
+    assert isinstance(measure.inner, Column)
+    chosen = [at for at, label in enumerate(path) if measure.labels is None or label in measure.labels]
+    if measure.offset >= len(chosen):
+        return None
+    return events[chosen[measure.offset if measure.first else -1 - measure.offset]].get(measure.inner.name)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.runners.stream.clock import split_late
+from cepheid.runners.stream.pushed import PushedSearch
 from cepheid.runners.stream.saved import packed_search, read_search, reading
 
 Int64s = npt.NDArray[np.int64]
@@ -26,6 +27,7 @@ class SearchStream(ABC):
     whose: ClassVar[str]  # the kind of search, as saved states name it
     numbers: ClassVar[tuple[str, ...]] = ()  # the names of numbers that it saves
     state: Any  # what the search keeps from one step to the next
+    pushed: PushedSearch | None = None  # the search that stays in memory, where there is one
 
     def __init__(self, schema: pa.Schema, result: pa.Schema, delay: int) -> None:
         self.schema, self.result, self.delay = schema, result, delay
@@ -45,6 +47,10 @@ class SearchStream(ABC):
     @property
     def computed_time(self) -> pa.Field | None:
         """The time column, if it is computed from the columns of the events."""
+        return None
+
+    def takes_dicts(self) -> Any:
+        """What takes in single events from here on (live_patterns.py); None: nothing does, or not yet."""
         return None
 
     @property

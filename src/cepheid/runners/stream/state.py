@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,10 @@ Mask = npt.NDArray[np.bool_]
 
 class Store(Carried, Protocol):
     """Where chunks lie, by number, with the keys of those asleep."""
+
+    @property
+    def remembered(self) -> dict[int, Any]:
+        """What this process remembers of the very state that lies here, for the next step to use up or to ignore."""
 
     def read(self, number: int) -> bytes: ...
     def write(self, number: int, chunk: bytes) -> None: ...

@@ -27,6 +27,7 @@ from cepheid.engine.scoring.confidence.by_intervals import (
 )
 from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_cost, bounds_of, without_holes
 from cepheid.engine.scoring.confidence.competing_tables import COMPETING_TABLES, CompetingTables, task
+from cepheid.engine.scoring.confidence.happened import by_who_happened, happened_cost, undecided
 from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants, pairs_cost
 from cepheid.engine.scoring.confidence.shared_competing import (
     WEIGHING,
@@ -41,6 +42,7 @@ from cepheid.engine.scoring.confidence.shared_competing import (
 Int64s = npt.NDArray[np.int64]
 
 SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
+QUICK = 2e4  # steps from event to event, below which nobody asks whether there is a cheaper way
 CHEAP = 1e5  # steps of intervals, below which nobody asks whether there is a cheaper way
 VECTOR = 4.0  # so many steps of intervals take as long as one of the sweep
 PAY = 20.0  # bounds are tried where the sum takes so many times as long...
@@ -108,6 +110,11 @@ def exclusive(
     if bound < effort.least:
         return 0.0, 0, 0, 0.0
     keys = widened(timed.lower, timed.upper, low, high, keys)
+    competing = undecided(timed.lower, timed.upper, timed.exists, low, high, keys)
+    happening = happened_cost(competing, low, high, window) / VECTOR
+    if bound > effort.tolerance and happening <= min(QUICK, effort.budget):
+        total, earliest, latest = by_who_happened(timed, competing, chosen, low, high, window)
+        return total, earliest, latest, 0.0
     job = task(timed, chosen, low, high, window, keys)
     if job.disturbs.shape[0] == 0:
         cost = pairs_cost(job)

@@ -13,7 +13,9 @@ from cepheid.budget import checkpoint
 from cepheid.engine.search.row_pattern.path_state import HIGH, LOW, NUMBER, ROW, START, Ints
 from cepheid.engine.values.operators import listed
 from cepheid.language import syntax as s
+from cepheid.language.evaluate import function_of
 from cepheid.language.library.operators import known
+from cepheid.language.match_recognize.aggregates import aggregate_of
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Column,
@@ -24,7 +26,6 @@ from cepheid.language.match_recognize.bound import (
     SequenceNumber,
     columns_of,
 )
-from cepheid.language.match_recognize.evaluate import aggregate_of, function_of
 
 _numbers = itertools.count()
 _columns: dict[int, dict[str, list[Any]]] = {}  # of the tables that are searched

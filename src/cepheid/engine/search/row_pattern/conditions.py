@@ -139,7 +139,7 @@ def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Cond
             left[label] = rest
     longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
     with python_first(length <= FEW_EVENTS and not compiled):
-        return Conditions(how, holds, left, *_judged(clause, rows.table, left, longest), begins)
+        return Conditions(how, holds, left, *judged(clause, rows.table, left, longest), begins)
 
 
 def over_rows(clause: BoundClause, rows: Arranged, condition: s.Expression, label: str) -> npt.NDArray[np.uint8]:
@@ -210,7 +210,7 @@ def shifted(column: pa.Array, bounds: npt.NDArray[np.int64], shift: int) -> pa.A
     return pa.compute.if_else(mask, pa.scalar(None, column.type), moved) if crossing[:length].any() else moved
 
 
-def _judged(
+def judged(
     clause: BoundClause, table: pa.Table, left: Mapping[str, Sequence[s.Expression]], longest: int
 ) -> tuple[PathState, Predicate, Seen | None]:
     """What the search keeps and hands over for the conditions on the path of some labels, and their predicate."""
@@ -253,7 +253,8 @@ def _judged(
     if everything:
         judge.counted[lowering.counted] = number_of(table, everything, judge.sets)
         return judge, predicate, None
-    return judge, predicate, Seen(tuple(reads), tuple(numbers), lowering.values)
+    sources = {name: inner for inner, (name, _) in lowering.columns.items()}
+    return judge, predicate, Seen(tuple(reads), tuple(numbers), lowering.values, sources)
 
 
 @lru_cache(maxsize=1)

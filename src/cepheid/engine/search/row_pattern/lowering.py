@@ -94,6 +94,7 @@ class Seen:
     reads: tuple[frozenset[tuple[int, str]], ...]  # slots of rows, and columns
     numbers: tuple[bool, ...]  # do they read the number of the match?
     values: dict[str, pa.Array]  # of the columns
+    sources: dict[str, s.Expression] = field(default_factory=dict)  # what the columns are made of
 
 
 @dataclass

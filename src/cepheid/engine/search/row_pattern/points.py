@@ -22,7 +22,7 @@ from cepheid.engine.values.operators import Column as Values
 from cepheid.engine.values.operators import fitting, listed, whole, without_nan
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
-from cepheid.language.match_recognize.aggregates import AGGREGATES
+from cepheid.language.match_recognize.aggregates import AGGREGATES, aggregate_of
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Column,
@@ -32,7 +32,6 @@ from cepheid.language.match_recognize.bound import (
     RowLabel,
     SequenceNumber,
 )
-from cepheid.language.match_recognize.evaluate import aggregate_of
 
 Int64s = npt.NDArray[np.int64]
 INT64S, FLOATS, FLAGS = types.int64[::1], types.float64[::1], types.boolean[::1]
@@ -48,6 +47,11 @@ class Paths:
     low: Int64s  # the match's partition
     high: Int64s
     label: Int64s
+    partial: npt.NDArray[np.bool_] | None = None  # which are not complete, and have no number; None: they all are
+
+    def numbers(self, of: Int64s) -> pa.Array:
+        """The numbers of some matches."""
+        return pa.array(self.number[of], mask=None if self.partial is None else self.partial[of])
 
     @property
     def rows(self) -> Int64s:
@@ -86,7 +90,7 @@ class Points:
     def resolve(self, node: s.Expression) -> Values:
         match node:
             case MatchNumber():
-                return pa.array(self.paths.number[self.of])
+                return self.paths.numbers(self.of)
             case SequenceNumber():
                 return pa.array(self.at - self.paths.offset[self.of] + 1, mask=self.at < 0)
             case Navigate():
@@ -139,7 +143,7 @@ class Points:
                 case RowLabel():
                     return self.label_at(rows, of)
                 case MatchNumber():
-                    return pa.array(self.paths.number[of])
+                    return self.paths.numbers(of)
             raise TypeError(f"{node} cannot be evaluated at a row")
 
         values = column_of(inner, resolve, self.text)

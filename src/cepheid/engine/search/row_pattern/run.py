@@ -25,6 +25,7 @@ from cepheid.engine.search.row_pattern.kernel import (
     NEEDS_MEMORY,
     NO_SUCH_LABEL,
     TOO_MANY_ROWS,
+    UNMATCHED,
     Mode,
     Rows,
     scratch_for,
@@ -56,6 +57,7 @@ class Found:
     start: Int64s
     length: Int64s
     step: Int64s  # which step of the program took each row of all matches
+    partial: npt.NDArray[np.bool_] | None = None  # which are not complete; None: they all are
 
     @property
     def matches(self) -> int:
@@ -162,27 +164,36 @@ def find_matches(
         int(clause.rows is RowsPerMatch.ALL_WITH_UNMATCHED),
         *ending,
         int(clause.longest),
+        partial=int(clause.partial),
         most_taken=MOST_TAKEN,
     )
     where = (positions.begin, positions.number, positions.matched)
     upcoming = upcoming_rare(clause, conditions, rows.bounds)
     seen = (rows.bounds, rows.time, conditions.how, conditions.holds)
     inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming, beginnings(clause, conditions))
-    if threads > 1 and openness is None and can_be_cut(clause, rows):
-        return _find_in_parts(clause, program, inputs, mode, conditions, threads)
+    cut = threads > 1 and openness is None and can_be_cut(clause, rows)
     longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
-    size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
+    size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest or clause.partial)
     before = [each.copy() for each in where]
+
+    def searched(judged: Conditions) -> tuple[Int64s, Int64s, Int64s | Int32s, int]:
+        if cut:
+            return (*_find_in_parts(clause, program, inputs, mode, judged, threads), 0)
+        return _searched(program, inputs, mode, judged, size)
+
     try:
-        found = _searched(program, inputs, mode, conditions, size)
+        found = searched(conditions)
     except TooManyCallsError:
         for array, values in zip(where, before, strict=True):
             array[:] = values
-        found = _searched(program, inputs, mode, prepare(clause, rows, compiled=True), size)
+        found = searched(prepare(clause, rows, compiled=True))
     start, length, step, failure = found
     if failure:
         raise search_failed(failure)
-    return Found(start, length, step.astype(np.int64))
+    if not clause.partial:
+        return Found(start, length, step.astype(np.int64))
+    partial = length < UNMATCHED
+    return Found(start, np.where(partial, UNMATCHED - length, length), step.astype(np.int64), partial)
 
 
 def skip_mode(clause: BoundClause) -> tuple[int, npt.NDArray[np.uint8]]:
@@ -223,7 +234,7 @@ def _searched(
 
 def _find_in_parts(
     clause: BoundClause, program: Program, inputs: Rows, mode: Mode, conditions: Conditions, threads: int
-) -> Found:
+) -> tuple[Int64s, Int64s, Int64s]:
     """The matches of one large partition under a window, searched by several threads."""
     low, high = int(inputs.bounds[0]), int(inputs.bounds[1])
 
@@ -243,7 +254,10 @@ def _find_in_parts(
     places = cuts(low, high, threads)
     found = side_by_side(lambda place: part(*place), places)
     kept = joined(found, [end for _, end in places], clause.skip, part)
-    return Found(*(np.concatenate([getattr(each, name) for each in kept]) for name in ("start", "length", "step")))
+    start, length, step = (
+        np.concatenate([getattr(each, name) for each in kept]) for name in ("start", "length", "step")
+    )
+    return start, length, step
 
 
 def assemble(
@@ -281,13 +295,15 @@ def _places(
     """The matches, and for each row of the result: its match (-1: none), its place in the paths, its row."""
     partition = np.searchsorted(rows.bounds, found.start, "right") - 1
     is_match = found.length >= 0
-    numbers = _numbers(partition, is_match)
+    numbers = _numbers(partition, is_match if found.partial is None else is_match & ~found.partial)
     if first_number is not None:
         numbers = numbers + first_number[partition] - 1
     length = np.maximum(found.length, 0)
     offset = np.concatenate([np.zeros(1, np.int64), np.cumsum(length)])
     label = program.label[found.step].astype(np.int64)
-    paths = Paths(found.start, offset, numbers, rows.bounds[partition], rows.bounds[partition + 1], label)
+    paths = Paths(
+        found.start, offset, numbers, rows.bounds[partition], rows.bounds[partition + 1], label, found.partial
+    )
     match = np.arange(len(found.start))
     if clause.rows is RowsPerMatch.ONE:
         at = np.where(length > 0, offset[1:] - 1, -1)

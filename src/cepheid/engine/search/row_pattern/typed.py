@@ -13,6 +13,7 @@ from cepheid.engine.values.columnwise import applied
 from cepheid.engine.values.operators import Column as Values
 from cepheid.engine.values.operators import constant
 from cepheid.language import syntax as s
+from cepheid.language.library.scalars import CHOOSING
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     BoundClause,
@@ -22,7 +23,6 @@ from cepheid.language.match_recognize.bound import (
     RowLabel,
     SequenceNumber,
 )
-from cepheid.language.match_recognize.scalars import CHOOSING
 
 
 def typed(clause: BoundClause, schema: pa.Schema) -> BoundClause:

@@ -1,21 +1,16 @@
-"""Operators of clauses on values of SQL as plain Python values, and CAST; None is NULL.
+"""Operators and CAST on values as plain Python has them, dates, times and lengths of time included; None is NULL.
 
-They are those of the library that all languages share, over dates and times as Python has them. The reference evaluator
-uses them for everything; the engine where Arrow has no function of its own.
+The reference evaluators use them for everything; engines where Arrow has no function of its own.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from calendar import monthrange
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from cepheid.language.library import conversions as c
 from cepheid.language.library.dates import DAY
@@ -34,22 +29,10 @@ from cepheid.language.library.operators import (
     time_of,
 )
 from cepheid.language.library.text_parts import LONGEST
+from cepheid.language.library.value_functions import cast as plain_cast
 from cepheid.language.library.value_functions import text_of as plain_text
+from cepheid.language.schema import DataType
 from cepheid.language.zones import zone_info
-
-
-@dataclass(frozen=True)
-class Months:
-    """A length of time in months, which has no fixed length in days."""
-
-    count: int
-
-    def __neg__(self) -> Months:
-        return Months(-self.count)
-
-    def __add__(self, other: Months) -> Months:
-        return Months(self.count + other.count)
-
 
 Value: TypeAlias = Any  # None, bool, int, float, Decimal, str, date, datetime, timedelta or a list of them
 
@@ -237,27 +220,11 @@ def cast(value: Value, target: str) -> Value:
         return text_of(value)[: numbers[0]] if numbers else text_of(value)
     if name in TIMES:
         return _as_time(value, name)
-    if isinstance(value, date):
-        value = Decimal(_instant(value)).scaleb(-6)  # seconds
-        value = Decimal(math.floor(value)) if name in WHOLE else value
     if isinstance(value, timedelta | list | dict):
         return None
-    if name in WHOLE:
-        return c.whole_of(value, BITS[name])
-    if name in REAL:
-        number = known(c.number_of(value))
-        return number if number is None or name not in SINGLE else _single(number)
-    if name in DECIMALS:
-        return c.decimal_of(value, decimal_parts(numbers))
-    if name in ("boolean", "bool"):
-        return c.truth_of(value)
-    raise ValueError(f"no type '{target}'")
-
-
-def _single(number: float) -> float:
-    """The nearest number of 32 bits."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(number))
+    if isinstance(value, date):
+        return known(plain_cast(_instant(value), target, DataType.TIME.name))
+    return known(plain_cast(value, target))
 
 
 def _instant(value: date) -> int:

@@ -1,0 +1,104 @@
+"""Conditions on one event or row alone, for a single dict: its values are put into columns of one row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numba import types
+
+from cepheid.engine.data.columns import INT64S, Columns, storage
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.kernels.compile import is_interpreted, kernel
+from cepheid.engine.kernels.memory import address_of, float64_rows, function_at, int64_rows, uint8_rows
+from cepheid.engine.values.compiled import Predicate
+from cepheid.language.schema import DataType
+
+PREDICATE_AT, WHOLE_AT, WHOLES, NUMBER_AT, NUMBERS, NULL_AT, NULLS, HEAD_SIZE = range(8)
+_PLAIN = {DataType.INT: pa.int64(), DataType.FLOAT: pa.float64(), DataType.BOOL: pa.bool_()}
+
+
+@kernel(types.int64(INT64S, types.int64))
+def holding_cases(head: Int64s, asked: int) -> int:
+    """The cases that hold among those that are asked for, as bits."""
+    columns = Columns(
+        int64_rows(head[WHOLE_AT], head[WHOLES], 1),
+        float64_rows(head[NUMBER_AT], head[NUMBERS], 1),
+        uint8_rows(head[NULL_AT], head[NULLS], 1),
+        np.empty(0, np.int64),
+        np.empty(0, np.float64),
+        np.zeros((0, 0), np.int64),
+    )
+    predicate = function_at(head[PREDICATE_AT])
+    at, nothing = np.zeros(1, np.int64), np.zeros(0, np.float64)
+    found, case = 0, 0
+    while asked >> case != 0:
+        if asked >> case & 1 and predicate(case, at, at, nothing, columns):
+            found |= 1 << case
+        case += 1
+    return found
+
+
+test = Entry(holding_cases)
+
+
+class OneEvent:
+    """Some conditions, and room for the values of one event."""
+
+    def __init__(self, predicate: Predicate, asked: int) -> None:
+        self.predicate, self.asked = predicate, asked
+        attributes = predicate.layout.attributes
+        stored = [storage(kind) for _, kind, _ in attributes]
+        whole = np.zeros((max(1, stored.count("whole")), 1), np.int64)
+        number = np.zeros((max(1, stored.count("number")), 1), np.float64)
+        null = np.zeros((max(1, len(stored)), 1), np.uint8)
+        self._kept = whole, number, null
+        self.head = np.zeros(HEAD_SIZE, np.int64)
+        self.head[WHOLE_AT:] = (
+            whole.ctypes.data,
+            stored.count("whole"),
+            number.ctypes.data,
+            stored.count("number"),
+            null.ctypes.data,
+            len(stored),
+        )
+        self.columns = rows_of(attributes, whole, number, null)
+        self.head[PREDICATE_AT] = address_of(predicate.call)
+        self.call = test.plain() if is_interpreted() else test.direct()
+
+    def is_plain(self, schema: pa.Schema) -> bool:
+        """Can its columns be filled from dicts?"""
+        layout = self.predicate.layout
+        plain = not layout.read and not layout.literals and self.predicate.form is None
+        return plain and plain_columns(layout.attributes, schema)
+
+    def holding(self, event: dict[str, Any]) -> int:
+        """The conditions that hold for an event, as bits."""
+        for name, values, null in self.columns:
+            value = event.get(name)
+            null[0] = value is None
+            values[0] = 0 if value is None else value
+        return self.call(self.head, self.asked)  # type: ignore[no-any-return]
+
+
+def plain_columns(attributes: Any, schema: pa.Schema) -> bool:
+    """Are the attributes columns of numbers or truth values, as they are?"""
+    return all(
+        expression is None and kind in _PLAIN and schema.field(name).type == _PLAIN[kind]
+        for name, kind, expression in attributes
+    )
+
+
+def rows_of(attributes: Any, whole: Any, number: Any, null: Any) -> list[tuple[str, Any, Any]]:
+    """For each attribute, the row of its values and that of what is NULL."""
+    found, wholes, numbers = [], 0, 0
+    for place, (name, kind, _) in enumerate(attributes):
+        if storage(kind) == "whole":
+            found.append((name, whole[wholes], null[place]))
+            wholes += 1
+        else:
+            found.append((name, number[numbers], null[place]))
+            numbers += 1
+    return found
