@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, RISES, SOME_RISE, TypeNumbers
-from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.incremental.core import Core, PushedMatches
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
 from cepheid.engine.incremental.linking import AFTER
 from cepheid.engine.kernels.compile import COMPILES
@@ -34,7 +34,7 @@ HELD_FOR_EACH = 20  # rows of tables in memory, for each event that is kept
 _NAIVE, _EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _TO_LIST = pa.Table.to_pylist
 
-Told = list[tuple[int, list[Found]]]  # what was found, by the number of the query
+Told = list[tuple[int, list[PushedMatches]]]  # what was found, by the number of the query
 
 
 class FastDoor:

@@ -59,7 +59,7 @@ FIRST_ROOM = 1024
 _NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)
 
 
-class Found(NamedTuple):
+class PushedMatches(NamedTuple):
     """Matches, as numbers of their events: one after the other, each with how many events fill each place."""
 
     events: Int64s
@@ -282,7 +282,7 @@ class Core:
 
     # --- the search -------------------------------------------------------------------------------------------------
 
-    def step(self, until: int) -> list[Found]:
+    def step(self, until: int) -> list[PushedMatches]:
         """The matches that are known when time has passed."""
         return self.results(self._called(lambda calls: calls.step(self.head, until)))
 
@@ -305,9 +305,9 @@ class Core:
         self.calls = Calls(*(entry.direct() for entry in entries))
         return self.calls
 
-    def results(self, returned: int) -> list[Found]:
+    def results(self, returned: int) -> list[PushedMatches]:
         """What a call of a kernel found; where something hindered it, that is put out of the way, and it goes on."""
-        found: list[Found] = []
+        found: list[PushedMatches] = []
         while returned != 0:
             if returned > 0:
                 found.append(self._listed())
@@ -329,14 +329,14 @@ class Core:
             returned = self._called(lambda calls: calls.go_on(self.head))
         return found
 
-    def _listed(self) -> Found:
+    def _listed(self) -> PushedMatches:
         matches, matched = int(self.head[MATCHES]), int(self.head[MATCHED])
         self.head[MATCHES] = self.head[MATCHED] = 0
         out, sizes, known = self._out
         of_each = sizes[:matches].copy() if self.form.by_runs else None
-        return Found(out[:matched].copy(), of_each, known[:matches].copy())
+        return PushedMatches(out[:matched].copy(), of_each, known[:matches].copy())
 
-    def _searched_alone(self, brief: bool) -> Found:
+    def _searched_alone(self, brief: bool) -> PushedMatches:
         """The matches of the key whose events lie side by side, by a search that can be stopped."""
         head, number = self.head, int(self.head[SIDE_SIZE])
         side, laid, *columns = self._side
@@ -354,15 +354,15 @@ class Core:
                 return self._by_runs(events, read, rows, interval)
             return self._by_stacks(events, read, rows, interval)
 
-    def _by_stacks(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Found:
+    def _by_stacks(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> PushedMatches:
         plan, compiled = self.plan, form_of(self.plan).compiled
         asked = SearchRequest(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates, NEVER)
         index = no_index(len(plan.bound.positives), len(rows))
         chosen, known, counters = construct(events, compiled.program, columns, compiled.predicate.call, index, asked)
         check_limit(plan, "max_matches", bool(counters[STACKS_OVERFLOW]))
-        return Found(rows[chosen.reshape(-1)], None, known)
+        return PushedMatches(rows[chosen.reshape(-1)], None, known)
 
-    def _by_runs(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Found:
+    def _by_runs(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> PushedMatches:
         form, limits = form_of(self.plan), self.plan.limits
         asked = AskedRuns(VERBOSE, form.merging, False, *interval, limits.max_partial_matches, limits.max_matches)
         listed, _, _, state = scan(
@@ -378,9 +378,11 @@ class Core:
         check_limit(self.plan, "max_partial_matches", bool(state[OVERFLOW] == RUNS_REACHED))
         check_limit(self.plan, "max_matches", bool(state[OVERFLOW] == MATCHES_REACHED))
         found = int(listed.filled[FOUND])
-        return Found(rows[listed.events[: listed.filled[EVENTS_LISTED]]], listed.sizes[:found], listed.known[:found])
+        return PushedMatches(
+            rows[listed.events[: listed.filled[EVENTS_LISTED]]], listed.sizes[:found], listed.known[:found]
+        )
 
-    def matches(self, found: Sequence[Found]) -> Matches:
+    def matches(self, found: Sequence[PushedMatches]) -> Matches:
         """Matches as engines return them; the rows are the numbers of the events."""
         events = np.concatenate([each.events for each in found])
         known = np.concatenate([each.known for each in found])

@@ -18,7 +18,7 @@ from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import table_door as t
 from cepheid.engine.incremental.alone import Alone, plain_columns
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
-from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.incremental.core import Core, PushedMatches
 from cepheid.engine.incremental.gathering import held_kind, place_column
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
@@ -217,7 +217,7 @@ class DictEvents:
 
     # --- results --------------------------------------------------------------------------------------------------
 
-    def results(self, pending: int) -> list[tuple[int, list[Found]]]:
+    def results(self, pending: int) -> list[tuple[int, list[PushedMatches]]]:
         """What the searches of a call found, by the number of the query."""
         found = []
         for number, returned in sorted(self._kept["pending"][:pending].tolist()):

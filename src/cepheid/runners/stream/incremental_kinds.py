@@ -11,10 +11,10 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.stream.incremental_pushed import ResidentIncremental, is_incremental
 from cepheid.runners.stream.incremental_runs import ResidentRuns
 from cepheid.runners.stream.incremental_shard import Resident
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 
 
-def resident_kind(step: Step, schema: pa.Schema) -> type[Resident]:
+def resident_kind(step: StreamStep, schema: pa.Schema) -> type[Resident]:
     """What keeps the state of a step."""
     if len(step.plans) == 1 and not step.plans[0].partition and can_keep_runs(step.plans[0], schema):
         return ResidentRuns  # all that the window holds would be laid side by side at each possible end of a match

@@ -15,18 +15,18 @@ import pyarrow as pa
 
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable, times_of
-from cepheid.engine.incremental.core import BEGINNING, Core, Found
+from cepheid.engine.incremental.core import BEGINNING, Core
 from cepheid.engine.incremental.queries import refusal
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.incremental_shard import ChunkCache, Ends, Resident
-from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan, result_batches
 
 MOST_HELD = 50  # rows of tables that lie in memory for each event that is kept
 
 
-def is_incremental(step: Step, schema: pa.Schema) -> bool:
+def is_incremental(step: StreamStep, schema: pa.Schema) -> bool:
     """Can all queries of a step go on where they stopped?"""
     return all(refusal(plan, schema) is None for plan in step.plans)
 
@@ -53,7 +53,7 @@ class HeldLog(ChunkCache):
 class ResidentIncremental(Resident):
     """A stream's state in memory: a log of events, and a search for each query."""
 
-    def __init__(self, step: Step, schema: pa.Schema, fingerprint: Fingerprint) -> None:
+    def __init__(self, step: StreamStep, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self.cores: list[Core] = []
         self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
         super().__init__(step, schema, fingerprint)
@@ -224,4 +224,4 @@ def _places(rows: Int64s, places: Int64s, chosen: Int64s) -> Int64s:
     return np.where(chosen == MISSING, MISSING, found)
 
 
-__all__ = ["Found", "ResidentIncremental", "is_incremental"]
+__all__ = ["ResidentIncremental", "is_incremental"]
