@@ -258,9 +258,10 @@ def call_search(arguments: argparse.Namespace) -> None:
 
 def call_live(arguments: argparse.Namespace) -> None:
     """Live queries."""
-    from bench import live
+    from bench import live, live_patterns
 
     live.main(arguments.size == "quick")
+    live_patterns.main(arguments.size == "quick")
 
 
 def call_missing(arguments: argparse.Namespace) -> None:
