@@ -51,7 +51,7 @@ _SKIPS = {SkipTo.PAST_LAST_ROW: 0, SkipTo.NEXT_ROW: 1, SkipTo.FIRST: 2, SkipTo.L
 
 
 @dataclass(frozen=True)
-class Found:
+class RowMatches:
     """What the search found: matches in order, lengths of 0 for empty ones and -1 for rows in none."""
 
     start: Int64s
@@ -98,7 +98,7 @@ def count_matches(clause: BoundClause, table: pa.Table, threads: int = 1, most: 
 
 
 def _each_piece(
-    clause: BoundClause, table: pa.Table, threads: int, most: int, made: Callable[[Arranged, Found], Result]
+    clause: BoundClause, table: pa.Table, threads: int, most: int, made: Callable[[Arranged, RowMatches], Result]
 ) -> list[Result]:
     """What is made of the matches in each piece of a table; at most so many in all."""
     rows = arranged(clause, table)
@@ -155,7 +155,7 @@ def find_matches(
     positions: Positions,
     openness: Openness | None = None,
     threads: int = 1,
-) -> Found:
+) -> RowMatches:
     """The matches of all partitions; `positions` are moved on to where the search stopped."""
     ending = (1, openness.horizon, openness.ahead, openness.shown_ahead) if openness else (0, 0, 0, 0)
     mode = Mode(
@@ -191,9 +191,9 @@ def find_matches(
     if failure:
         raise search_failed(failure)
     if not clause.partial:
-        return Found(start, length, step.astype(np.int64))
+        return RowMatches(start, length, step.astype(np.int64))
     partial = length < UNMATCHED
-    return Found(start, np.where(partial, UNMATCHED - length, length), step.astype(np.int64), partial)
+    return RowMatches(start, np.where(partial, UNMATCHED - length, length), step.astype(np.int64), partial)
 
 
 def skip_mode(clause: BoundClause) -> tuple[int, npt.NDArray[np.uint8]]:
@@ -261,7 +261,7 @@ def _find_in_parts(
 
 
 def assemble(
-    clause: BoundClause, program: Program, rows: Arranged, found: Found, first_number: Int64s | None = None
+    clause: BoundClause, program: Program, rows: Arranged, found: RowMatches, first_number: Int64s | None = None
 ) -> pa.Table:
     """The result's rows: one per match, or one per row of a match. Numbers go on from those of each partition."""
     if not clause.output_columns:
@@ -290,7 +290,7 @@ def assemble(
 
 
 def _places(
-    clause: BoundClause, program: Program, rows: Arranged, found: Found, first_number: Int64s | None
+    clause: BoundClause, program: Program, rows: Arranged, found: RowMatches, first_number: Int64s | None
 ) -> tuple[Paths, Int64s, Int64s, Int64s]:
     """The matches, and for each row of the result: its match (-1: none), its place in the paths, its row."""
     partition = np.searchsorted(rows.bounds, found.start, "right") - 1
