@@ -18,6 +18,8 @@ from cepheid.runners.live_face import LiveFace, LiveState, Numbers, StepResult
 from cepheid.runners.live_patterns import PatternDoor, door_for
 from cepheid.runners.stream.searches import SearchStream
 
+_KINDS = (dict, list, pa.Table)  # of events that may go the short way
+
 
 @dataclass(frozen=True)
 class ChunkCache:
@@ -77,7 +79,7 @@ class SearchLive(LiveFace):
         happened, and the same events can be sent again.
         """
         door = self._door
-        if door is not None and type(events) is dict and self._owner is None:
+        if door is not None and type(events) in _KINDS and self._owner is None:
             with self._lock:
                 if self._opened is self._state or self._is_open(door):
                     found = door.take(events)
@@ -103,7 +105,7 @@ class SearchLive(LiveFace):
             return state
         seen = state.numbers
         seen = replace(seen, events=seen.events + door.events, matches=seen.matches + door.matches)
-        self._state = state._replace(held=ChunkCache(door.closed()), numbers=seen, back=pa.Table.to_pylist)
+        self._state = state._replace(held=ChunkCache(door.closed()), numbers=seen, back=door.back)
         return self._state
 
     @property
