@@ -26,7 +26,7 @@ from cepheid.errors import CepheidError
 from cepheid.language.schema import Schema
 from cepheid.model.loss_model import model_from_json, model_to_json
 from cepheid.runners.stream.changing import Registered, Serving
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 
 QUERIES = sorted((Path(__file__).parent.parent / "tests" / "queries").glob("*.cepheid"))
 COLUMNS = pa.schema(
@@ -105,7 +105,7 @@ def read_row(some: bytes) -> object:
         row = json.loads(some)
     except (ValueError, RecursionError):
         return None
-    serving = Serving(COLUMNS, {"time": "ts", "type": "type"}, (), 1, Step((), (), 0, schema=COLUMNS))
+    serving = Serving(COLUMNS, {"time": "ts", "type": "type"}, (), 1, StreamStep((), (), 0, schema=COLUMNS))
     return Registered().changed([row] if isinstance(row, dict) else [], serving)
 
 

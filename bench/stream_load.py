@@ -22,7 +22,7 @@ from bench.stream_steps import InMemory
 from cepheid.metrics import observed
 from cepheid.runners.stream.changing import SearchRequest, Serving
 from cepheid.runners.stream.clock import Clock
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 
 COLUMNS = pa.schema([(name, pa.int64()) for name in ("ts", "id", "x", "n")] + [("type", pa.string())])
 NAME = "pairs"
@@ -156,7 +156,11 @@ def in_steps(load: Load) -> Books:
     """The load in steps of one shard, without Spark."""
     dedupe = ("n",) if load.delay else ()
     serving = Serving(
-        COLUMNS, {"time": "ts", "type": "type"}, ("id",), 1, Step((), (), load.delay, schema=COLUMNS, dedupe=dedupe)
+        COLUMNS,
+        {"time": "ts", "type": "type"},
+        ("id",),
+        1,
+        StreamStep((), (), load.delay, schema=COLUMNS, dedupe=dedupe),
     )
     step, fingerprint = serving.ready({NAME: SearchRequest(load.text)})
     clock, store, books = Clock.read(None, fingerprint), InMemory(), Books()

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cepheid.runners.stream.changing import SearchRequest, Serving
 from cepheid.runners.stream.clock import Clock
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
 WINDOW = 2_000
@@ -68,9 +68,9 @@ def arriving(rng: np.random.Generator, start: int, count: int, spacing: int = 1)
     return pa.table(columns, schema=COLUMNS)
 
 
-def served(count: int, last: str = "B", window: int = WINDOW) -> tuple[Step, Any]:
+def served(count: int, last: str = "B", window: int = WINDOW) -> tuple[StreamStep, Any]:
     """A step that serves so many queries over the same two types, each with a condition of its own."""
-    serving = Serving(COLUMNS, {"time": "ts", "type": "type"}, ("id",), 1, Step((), (), 0, schema=COLUMNS))
+    serving = Serving(COLUMNS, {"time": "ts", "type": "type"}, ("id",), 1, StreamStep((), (), 0, schema=COLUMNS))
     asked = {f"q{number}": SearchRequest(PAIR.format("A", last, 95 - number % 5, window)) for number in range(count)}
     return serving.ready(asked)
 
@@ -87,7 +87,7 @@ def run_queries(batches: int, events: int) -> None:
             print(f"{count:4} queries {told}: {middle:8.1f} ms, {more:6.2f} ms per further query, {found:,} matches")
 
 
-def stepped(step: Step, fingerprint: Any, batches: int, events: int) -> tuple[float, int]:
+def stepped(step: StreamStep, fingerprint: Any, batches: int, events: int) -> tuple[float, int]:
     """The median of the milliseconds of processor time of a micro-batch, and all matches."""
     rng, clock, store, times, found = np.random.default_rng(16), Clock.read(None, fingerprint), InMemory(), [], 0
     for number in range(batches):

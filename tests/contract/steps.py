@@ -16,7 +16,7 @@ from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream import remembered
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 
 END_OF_TIME = 10_000
 # A drawn stream is many searches and a reference for each of its queries: of these fewer are drawn in the longest runs.
@@ -98,7 +98,7 @@ def found_in_steps(plan: Plan, batches: list[pa.Table], delay: int) -> list[Sign
 
 def stepped(plan: Plan, batches: list[pa.Table], delay: int, forgets: int | None) -> list[Signature]:
     """The same, over the retained events (None), or with searches that are forgotten after so many steps."""
-    step = replace(Step((ship(plan, batches[0].schema),), (0,), delay, schema=batches[0].schema), plans=(plan,))
+    step = replace(StreamStep((ship(plan, batches[0].schema),), (0,), delay, schema=batches[0].schema), plans=(plan,))
     clock, store = Clock(), Memory()
     found: list[Signature] = []
     times = [(batch, max(batch["ts"].to_pylist(), default=None)) for batch in batches]

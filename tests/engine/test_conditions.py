@@ -40,3 +40,31 @@ def test_arithmetic(operator: str, left: str, right: str) -> None:
         found = cepheid.match(stream(), text)
     assert 0 < found.num_rows < len(VALUES) ** 2
     assert found.equals(cepheid.match(stream(), text, engine="reference"))
+
+
+TEXTS = [
+    "a.s LIKE b.u",
+    "NOT (a.s LIKE b.u)",
+    "concat(a.s, b.s) = 'xy'",
+    "concat(a.s, b.s, b.u) LIKE '%y%' AND a.k <= b.k",
+    "concat(a.s, a.u) = concat(b.s, b.u) OR a.s IS NULL",
+]
+
+
+@pytest.mark.parametrize("different", [3, 400])
+@pytest.mark.parametrize("condition", TEXTS)
+def test_texts_of_two_events(condition: str, different: int) -> None:
+    """By a table of answers where values repeat, and one by one where there are too many different ones."""
+    random = np.random.default_rng(1)
+    words = [None, "x", "y", "xy", "%y", *(f"w{number}" for number in range(different))]
+    most = np.where(random.random((2, 400)) < 0.5, 5, len(words))
+    drawn = {name: [words[random.integers(0, each)] for each in most[row]] for row, name in enumerate("su")}
+    kinds = ["A" if each else "B" for each in random.integers(0, 2, 400)]
+    events = pa.table({"ts": np.arange(400), "type": kinds, "k": random.integers(0, 3, 400), **drawn})
+    text = f"PATTERN SEQ(A a, B b) WHERE {condition} WITHIN 30"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # such a condition runs as Python
+        found, expected = (cepheid.match(events, text, engine=engine) for engine in ("auto", "reference"))
+    order = [("match_start", "ascending"), ("match_end", "ascending")]
+    assert found.num_rows > 0
+    assert found.sort_by(order).equals(expected.sort_by(order))

@@ -15,7 +15,7 @@ from cepheid.runners.options import Options
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.composed import APART, Level, run_composed
 from cepheid.runners.stream.identity import fingerprint
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from cepheid.runners.worker_plans import ship_here
 from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches
 
@@ -82,7 +82,7 @@ def test_a_query_alone_reads_nothing():
 
 def composed(
     table: pa.Table, delay: int, queries=QUERIES, above=("twice", "deep")
-) -> tuple[Step, list[Level], list[str]]:
+) -> tuple[StreamStep, list[Level], list[str]]:
     """The step of QUERIES, as Spark's runner puts it together."""
     options = Options()
 
@@ -92,17 +92,19 @@ def composed(
         return cepheid_plan(bound)
 
     base = tuple(ship_here(plan_of(name, table.schema), table.schema, name) for name in ("visit", "absent"))
-    step = Step(base, (0, 1), delay, plans=tuple(each.plan for each in base))
+    step = StreamStep(base, (0, 1), delay, plans=tuple(each.plan for each in base))
     known, numbers, levels = {each.name: each for each in base}, {"visit": 0, "absent": 1}, []
+    behind = dict.fromkeys(known, 0)
     for name in above:
         sources = cepheid.query(queries[name]).syntax.sources
         schema = events_schema({source: known[source].schema for source in sources}, options)
         worker_plan = ship_here(plan_of(name, schema), schema, name)
         numbers[name] = len(numbers)
-        behind = max(lateness(known[source].plan) for source in sources)
+        late = tuple(lateness(known[source].plan) for source in sources)
+        behind[name] = max(behind[source] + each for source, each in zip(sources, late, strict=True))
         narrow = pa.schema([column for column in schema if column.name in worker_plan.plan.bound.schema.names])
-        own = Step((worker_plan,), (numbers[name],), behind, plans=(worker_plan.plan,), schema=narrow)
-        levels.append(Level(name, tuple((source, numbers[source]) for source in sources), own, options))
+        own = StreamStep((worker_plan,), (numbers[name],), behind[name], plans=(worker_plan.plan,), schema=narrow)
+        levels.append(Level(name, tuple((source, numbers[source]) for source in sources), own, options, late))
         known[name] = worker_plan
     return step, levels, list(numbers)
 

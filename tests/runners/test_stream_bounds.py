@@ -15,7 +15,7 @@ from cepheid.plan.options import Limits
 from cepheid.runners.stream.budget import KEY_EVENTS, LARGEST, OLDEST, SAMPLE, SEARCH, STATE_BYTES, TIME, Budget
 from cepheid.runners.stream.changing import Registered, SearchRequest, Serving, as_rows
 from cepheid.runners.stream.clock import Clock
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches
 from runners.test_stream_changes import RISING, matches_of, plan_of, signatures, step_of
 from strategies.queries import streams
@@ -168,7 +168,9 @@ def test_duplicates_count_once(data, table, delay):
 
 def test_a_table_of_queries_is_followed_row_by_row():
     table = busy(20)
-    serving = Serving(table.schema, {"time": "ts", "type": "type"}, ("id",), 2, Step((), (), 0, schema=table.schema))
+    serving = Serving(
+        table.schema, {"time": "ts", "type": "type"}, ("id",), 2, StreamStep((), (), 0, schema=table.schema)
+    )
     rows = [
         {"name": "good", "text": RISING},
         {"name": "bad", "text": "PATTERN SEQ("},

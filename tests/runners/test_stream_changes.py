@@ -20,7 +20,7 @@ from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import aspects, body_of, fingerprint
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from cepheid.runners.worker_plans import ship_here
 from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches, signatures
 from strategies.queries import queries, streams
@@ -36,10 +36,10 @@ def plan_of(query, table: pa.Table, **parts) -> Plan:
     return Plan(bound, "reference", partition=bound.equivalence, **parts)
 
 
-def step_of(plans: dict, table: pa.Table, delay: int) -> Step:
+def step_of(plans: dict, table: pa.Table, delay: int) -> StreamStep:
     group = tuple(ship_here(plan, table.schema, name) for name, plan in plans.items())
     narrowed = tuple(each.plan for each in group)
-    return Step(group, tuple(range(len(group))), delay, plans=narrowed, schema=table.schema)
+    return StreamStep(group, tuple(range(len(group))), delay, plans=narrowed, schema=table.schema)
 
 
 def matches_of(plan: Plan, table: pa.Table) -> list:

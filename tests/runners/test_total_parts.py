@@ -25,7 +25,7 @@ from cepheid.runners.spark.totals import parts_of_pieces
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import fingerprint
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from cepheid.runners.stream.totals import whole_here
 from cepheid.runners.total_parts import added_up, finished
 from contract.steps import END_OF_TIME, Memory, in_batches
@@ -54,7 +54,7 @@ def stepped(plan: Plan, batches: list[pa.Table], delay: int, shards: int) -> lis
     """What a stream of several shards appends, batch by batch; a bucket comes out once."""
     plan = replace(plan, exchange=replace(plan.exchange, shards=shards))
     worker_plan = ship(plan, batches[0].schema)
-    step = replace(Step((worker_plan,), (0,), delay), plans=(plan,))
+    step = replace(StreamStep((worker_plan,), (0,), delay), plans=(plan,))
     same = fingerprint((worker_plan,), shards)
     clocks, stores = [Clock.read(None, same)] * shards, [Memory() for _ in range(shards)]
     rows: list[dict[str, Any]] = []

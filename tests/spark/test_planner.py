@@ -15,7 +15,7 @@ from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.session import arrow_schema
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.clock import Clock
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from cepheid.simulate.correlated import correlated_stocks, correlation_query
 from spark.test_stream_state import Memory
 
@@ -72,7 +72,7 @@ def test_a_step_of_a_stream_decides_by_the_events_that_it_holds(caplog):
     caplog.set_level(logging.INFO, "cepheid.engine")
     table = EVENTS.slice(0, 6000)
     plan = spark_plan(cepheid.query(QUERY), table.schema, Options())
-    step = replace(Step((ship(plan, table.schema),), (0,), 0), plans=(plan,))
+    step = replace(StreamStep((ship(plan, table.schema),), (0,), 0), plans=(plan,))
     clock, store, found = Clock(), Memory(), 0
     for start, size in ((0, 5000), (5000, 1000)):
         outcome = step.run(clock, store, [table.slice(start, size)], start + size)

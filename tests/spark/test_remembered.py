@@ -22,7 +22,7 @@ from cepheid.runners.spark.shard import Shard, ShardInput, Telling
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream import remembered
 from cepheid.runners.stream.identity import ALONE, Fingerprint
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64())])
 TEXT = "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 40 RETURN a.ts AS first, c.ts AS last"
@@ -58,7 +58,7 @@ def started(clock: Value, chunks: Map, codes: Map) -> Shard:
     """A shard in a new worker, or of a new stream, over a state that may be there."""
     schema = Schema.from_arrow(COLUMNS, time="ts", type="type")
     plan = make_plan(cepheid.query(TEXT).bind(schema), None, Options(), decide_later=True)[0]
-    step = Step((ship(plan, COLUMNS),), (0,), 0, schema=COLUMNS)
+    step = StreamStep((ship(plan, COLUMNS),), (0,), 0, schema=COLUMNS)
     found = Shard(step, ONE_KEY, Telling())
     found.ready, found.above, found.clock = step.ready(), [], clock  # type: ignore[assignment]
     found.store = StateChunks(chunks, codes, None)  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ def rebuilding(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The steps in which a search was made from the chunks, with a cache of this test's own."""
     numbers: list[int] = []
 
-    def noting(step: Step, clock: Any, store: Any) -> Any:
+    def noting(step: StreamStep, clock: Any, store: Any) -> Any:
         numbers.append(clock.steps)
         return made(step, clock, store)
 

@@ -21,7 +21,7 @@ from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream import state as stream_state
 from cepheid.runners.stream.clock import Clock
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from contract.steps import SAME, Memory, drawn_streams, in_batches, signatures
 from strategies.intervals import ROLES, intervals
 from strategies.models import models
@@ -53,7 +53,7 @@ def numbers_of(plan: Plan, batch: pa.RecordBatch) -> list:
 
 def check_steps(draw, plan: Plan, table: pa.Table, delay: int, cuts: int = 4, few=(1, 2, 1000)) -> None:
     """Steps over drawn micro-batches, and a last one that ends time, find what the whole table gives."""
-    step = replace(Step((ship(plan, table.schema),), (0,), delay), plans=(plan,))
+    step = replace(StreamStep((ship(plan, table.schema),), (0,), delay), plans=(plan,))
     clock, store, found = Clock(), Memory(), []
     stream_state.FEW = draw(st.sampled_from(few))  # how many idle events are laid apart
     for batch in in_batches(draw, table, delay, cuts):
@@ -132,14 +132,14 @@ def ticking(count: int, start: int = 0) -> pa.Table:
     return pa.table({"ts": range(start, start + count), "type": ["A", "B"] * (count // 2), "x": [0] * count})
 
 
-def run(step: Step, clock: Clock, store: Memory, table: pa.Table):
+def run(step: StreamStep, clock: Clock, store: Memory, table: pa.Table):
     return step.run(clock, store, [table], max(table["ts"].to_pylist()))
 
 
 def test_late_events_are_told_apart():
     table = ticking(10)
     plan = written("PATTERN SEQ(A a, B b) WITHIN 5", table)
-    step = replace(Step((ship(plan, table.schema),), (0,), 2), plans=(plan,))
+    step = replace(StreamStep((ship(plan, table.schema),), (0,), 2), plans=(plan,))
     store = Memory()
     first = run(step, Clock(), store, table)
     assert first.clock.until == 9 - 2 - 1
@@ -153,7 +153,7 @@ def test_a_step_rewrites_little_of_a_large_state(monkeypatch):
     monkeypatch.setattr(stream_state, "SMALL", 500)
     table = ticking(20)
     plan = written("PATTERN SEQ(A a, B b) WHERE a.x > b.x WITHIN 200", table)
-    step = replace(Step((ship(plan, table.schema),), (0,), 0), plans=(plan,))
+    step = replace(StreamStep((ship(plan, table.schema),), (0,), 0), plans=(plan,))
     clock, store = Clock(), Memory()
     for start in range(0, 600, 20):
         outcome = run(step, clock, store, ticking(20, start))
@@ -173,7 +173,7 @@ def test_state_is_little_more_than_the_events_that_matter(monkeypatch, pattern, 
     kinds = rng.choice(["A", "B", "C", "D"], count)
     table = pa.table({"ts": np.arange(count), "type": kinds, "x": rng.integers(0, 9, count)})
     plan = written(f"PATTERN {pattern} WHERE a.x > b.x + 9 WITHIN {25 * arriving}", table)
-    step = replace(Step((ship(plan, table.schema),), (0,), 0), plans=(replace(plan, engine="sequence"),))
+    step = replace(StreamStep((ship(plan, table.schema),), (0,), 0), plans=(replace(plan, engine="sequence"),))
     clock, store = Clock(), Memory()
     wanted = pa.array([component.types[0] for component in plan.bound.components])
     for start in range(0, count, arriving):
@@ -198,7 +198,7 @@ def test_keys_that_nothing_comes_for_are_not_read(monkeypatch):
     plan = replace(
         written("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 100000", table), engine="sequence", partition=("id",)
     )
-    step = replace(Step((ship(plan, table.schema),), (0,), 0), plans=(plan,))
+    step = replace(StreamStep((ship(plan, table.schema),), (0,), 0), plans=(plan,))
     clock, store = Clock(), Memory()
     for start in range(0, 3_000, 1_000):
         clock = run(step, clock, store, readings(start, range(start, start + 1_000))).clock
@@ -221,7 +221,7 @@ def test_keys_that_nothing_comes_for_are_not_read(monkeypatch):
 def test_many_small_chunks_are_joined():
     table = ticking(2)
     plan = written("PATTERN SEQ(A a, B b) WHERE a.x > b.x WITHIN 100000", table)
-    step = replace(Step((ship(plan, table.schema),), (0,), 50_000), plans=(plan,))
+    step = replace(StreamStep((ship(plan, table.schema),), (0,), 50_000), plans=(plan,))
     clock, store = Clock(), Memory()
     for start in range(0, 200, 2):
         clock = run(step, clock, store, ticking(2, start)).clock

@@ -129,9 +129,11 @@ def clauses(draw: st.DrawFn, conditions: tuple[str, ...]) -> str:
     named = [f"{measure} AS m{number}" for number, measure in enumerate(measures)]
     partition = draw(st.sampled_from(("", "PARTITION BY part")))
     within = draw(st.sampled_from(("", "", "WITHIN 3")))
+    partial = bool(within) and "UNMATCHED" not in rows and draw(st.booleans())
+    options = "OPTIONS (output_partial = true)" if partial else ""
     return (
         f"{partition} ORDER BY {draw(st.sampled_from(('id', 'id ASC, value DESC')))} MEASURES {', '.join(named)} "
-        f"{rows} {skip} PATTERN ({pattern}) {within} SUBSET U = (A, B) DEFINE {', '.join(definitions)}"
+        f"{rows} {skip} PATTERN ({pattern}) {within} SUBSET U = (A, B) DEFINE {', '.join(definitions)} {options}"
     )
 
 

@@ -28,7 +28,7 @@ _Pause = Annotated[bool, typer.Option("--pause/--no-pause", help="Wait for Enter
 
 
 @dataclass(frozen=True)
-class Step:
+class Lesson:
     """A step: what it is about, the table of `cepheid.examples` that it reads, and its query."""
 
     title: str
@@ -39,19 +39,19 @@ class Step:
 
 
 STEPS = (
-    Step(
+    Lesson(
         "A sequence",
         "Articles are taken from a shelf and leave the shop. [tag] requires the same tag in both events.",
         "shoplifting",
         "PATTERN SEQ(Shelf a, Exit c)\nWHERE [tag]\nWITHIN 2 hours",
     ),
-    Step(
+    Lesson(
         "An absence",
         "!(Register b) requires that no register reading comes in between: these articles were not paid for.",
         "shoplifting",
         "PATTERN SEQ(Shelf a, !(Register b), Exit c)\nWHERE [tag]\nWITHIN 2 hours",
     ),
-    Step(
+    Lesson(
         "Repetition",
         "Failed{5} matches five failed logins; then one succeeds. RETURN lists the result's columns.",
         "logins",
@@ -59,7 +59,7 @@ STEPS = (
         "RETURN b.user AS user, b.host AS host, b.ts - a[1].ts AS took\nOUTPUT NON-OVERLAP",
         ("row",),
     ),
-    Step(
+    Lesson(
         "Something that never happens",
         "On a table, WITHIN ALL covers all events up to the last one: these orders are never paid.",
         "orders",
@@ -96,7 +96,7 @@ def tutorial(notebook: _Notebook = None, pause: _Pause = True) -> None:
     out.print(NEXT)
 
 
-def matches(step: Step) -> pa.Table:
+def matches(step: Lesson) -> pa.Table:
     """What the query of a step finds."""
     events = pa.Table.from_pandas(getattr(cepheid.examples, step.table)(), preserve_index=False)
     result: pa.Table = cepheid.match(events, step.query, tiebreak=step.tiebreak)

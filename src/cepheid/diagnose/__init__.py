@@ -8,7 +8,7 @@ from cepheid.diagnose.diagnosis import (
     Count,
     Diagnosis,
     Hint,
-    Step,
+    StepCount,
     WindowNeeded,
     Without,
 )
@@ -20,7 +20,7 @@ __all__ = [
     "Count",
     "Diagnosis",
     "Hint",
-    "Step",
+    "StepCount",
     "WindowNeeded",
     "Without",
     "diagnose",

@@ -45,7 +45,7 @@ class ComponentCount:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepCount:
     """One stage of the way from events to matches: what is asked in addition, and how many survive it."""
 
     kind: str  # "events", "join", "condition", "negation"
@@ -101,7 +101,7 @@ class Diagnosis:
     types: tuple[tuple[str, int], ...]  # the most frequent event types
     matches: Count
     components: tuple[ComponentCount, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[StepCount, ...]
     without: tuple[Without, ...]
     window: WindowNeeded | None
     closest: Closest | None

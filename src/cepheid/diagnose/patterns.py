@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cepheid.budget import checkpoint, within_budget
-from cepheid.diagnose.diagnosis import ComponentCount, Count, Diagnosis, Hint, Step, Without
+from cepheid.diagnose.diagnosis import ComponentCount, Count, Diagnosis, Hint, StepCount, Without
 from cepheid.errors import LimitError
 
 PATIENCE = 2.0  # seconds for each count but that of the matches
@@ -62,7 +62,7 @@ def diagnose_pattern(subject: Subject) -> Diagnosis:
     components = subject.components()
     found = Count(subject.matches())
     beginnings = [(variant, _counted(variant)) for variant in subject.beginnings()]
-    steps = tuple(Step("join", variant.text, number) for variant, number in beginnings if number is not None)
+    steps = tuple(StepCount("join", variant.text, number) for variant, number in beginnings if number is not None)
     without = tuple(Without(variant.kind, variant.text, _counted(variant)) for variant in subject.relaxed())
     hints = tuple(_hints(subject, components, steps, without)) if found.number == 0 else ()
     return Diagnosis(
@@ -81,7 +81,7 @@ def _counted(variant: Variant) -> Count | None:
 
 
 def _hints(
-    subject: Subject, components: Sequence[ComponentCount], steps: Sequence[Step], without: Sequence[Without]
+    subject: Subject, components: Sequence[ComponentCount], steps: Sequence[StepCount], without: Sequence[Without]
 ) -> Iterator[Hint]:
     """Likely causes of an empty result, the most basic first."""
     if subject.events == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepheid.diagnose.diagnosis import ComponentCount, Count, Step
+from cepheid.diagnose.diagnosis import ComponentCount, Count, StepCount
 from cepheid.diagnose.relax import Part, Subject
 from cepheid.engine.data.matches import Matches
 from cepheid.language import syntax as s
@@ -16,7 +16,7 @@ from cepheid.language.printing import component_text, window_text
 class Stage:
     """A step, and the relaxed query that it counted."""
 
-    step: Step
+    step: StepCount
     place: int  # of the last component that takes part
     query: BoundQuery | None = None  # None: events of one component were counted
     pending: tuple[Part, ...] = ()  # conditions that are not asked yet
@@ -41,7 +41,7 @@ def find_stages(subject: Subject, components: tuple[ComponentCount, ...]) -> lis
             survive = Count(by_name[subject.positives[stage.place].variable].passed)
         else:
             survive = count(subject.matches(stage.query))
-        step = Step(stage.step.kind, stage.step.text, survive)
+        step = StepCount(stage.step.kind, stage.step.text, survive)
         stages.append(Stage(step, stage.place, stage.query, stage.pending, stage.part, stage.negation))
         if survive.number == 0:
             break
@@ -58,7 +58,7 @@ def _asked_in_turn(subject: Subject) -> list[Stage]:
         chosen = subject.positives[: place + 1]
         kept = [c for c in subject.bound.components if c in chosen or c in asked]
         query = subject.relaxed(components=kept, without=pending) if kind != "events" else None
-        stages.append(Stage(Step(kind, text, Count(0)), place, query, tuple(pending), part, negation))
+        stages.append(Stage(StepCount(kind, text, Count(0)), place, query, tuple(pending), part, negation))
 
     for place, component in enumerate(subject.positives):
         add("events", component_text(component, {component.variable}), place)

@@ -228,7 +228,7 @@ class Coercion:
         if self.kind(node) is not DataType.DECIMAL:
             return node
         if isinstance(node, s.Literal):
-            return replace(node, value=float(node.value))
+            return replace(node, value=float(node.value))  # type: ignore[arg-type]
         return s.Call("cast", (node, s.Literal("double"), s.Literal(DataType.DECIMAL.name)), span=node.span)
 
     def aggregate(self, name: str, node: s.Call) -> s.Expression:

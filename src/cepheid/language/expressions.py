@@ -175,7 +175,7 @@ class Expr:
 
     def __neg__(self) -> Expr:
         if isinstance(self._node, s.Literal) and type(self._node.value) in (int, float, Decimal):
-            return Expr(s.Literal(-self._node.value))
+            return Expr(s.Literal(-self._node.value))  # type: ignore[operator]
         return Expr(s.Negative(self._node))
 
     def __pos__(self) -> Expr:

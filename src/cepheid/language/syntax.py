@@ -8,14 +8,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
 from enum import Enum
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from cepheid.budget import checkpoint
 from cepheid.language.pattern import Empty, Pattern, Repeat, Sequence, Single
 from cepheid.language.schema import DataType
 
+Constant: TypeAlias = bool | int | float | Decimal | str | date | timedelta | None
 Span: TypeAlias = tuple[int, int]  # character offsets into the query text, half open
 NOWHERE: Span = (0, 0)
 MAX_DEPTH = 100  # how deep expressions may nest: many passes recurse, and Python's stack is finite
@@ -55,7 +58,7 @@ class Expression(Node):
 class Literal(Expression):
     """A number, a string, TRUE, FALSE or NULL; in clauses also a date, a time or a length of time."""
 
-    value: Any
+    value: Constant
 
 
 @dataclass(frozen=True)

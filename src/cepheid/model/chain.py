@@ -39,7 +39,7 @@ class Landmarks:
 
 
 @dataclass(frozen=True)
-class Step:
+class ChainStep:
     """One missing event: its density times what must not happen before it, and its loss as weight."""
 
     density: Function
@@ -52,7 +52,7 @@ class Step:
 class Chain:
     """The steps from the first missing event to the last, and the factor of the gap after the last."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ChainStep, ...]
     end: Function
     end_landmarks: Landmarks
 
@@ -122,7 +122,7 @@ def _resolve_level(
     return resolve(function, seed_breaks(landmarks.kinks, landmarks.features, window), allowed)
 
 
-def _level_function(step: Step, rest: Piecewise, window: float, tolerance: float, exacting: bool) -> Function:
+def _level_function(step: ChainStep, rest: Piecewise, window: float, tolerance: float, exacting: bool) -> Function:
     breaks = density_breaks(step, window, tolerance * (1e-9 if exacting else 1e-4))
 
     def value(t: Floats) -> Floats:
@@ -132,7 +132,7 @@ def _level_function(step: Step, rest: Piecewise, window: float, tolerance: float
     return value
 
 
-def density_breaks(step: Step, window: float, mass: float) -> Floats:
+def density_breaks(step: ChainStep, window: float, mass: float) -> Floats:
     """Panels on which the density is smooth enough to integrate, up to errors of `mass` in each."""
 
     def allowed(points: Floats, values: Floats, widths: Floats) -> Floats:

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from cepheid.model.chain import Landmarks, Step, density_breaks, landmarks_of, sum_landmarks
+from cepheid.model.chain import ChainStep, Landmarks, density_breaks, landmarks_of, sum_landmarks
 from cepheid.model.convolution import convolve
 from cepheid.model.gap import Floats, GapDistribution
 from cepheid.model.piecewise import Function, Piecewise, resolve, seed_breaks
@@ -194,14 +194,14 @@ def _resolved(found: _Density, window: float, tolerance: float, floor: float) ->
 def _direct(histories: _Histories, own: bool) -> _Density:
     """rest_0 with its integrals, for any length."""
     end = _end(histories, own)
-    steps: list[tuple[Step, Floats, _Level]] = []
+    steps: list[tuple[ChainStep, Floats, _Level]] = []
     landmarks = end.landmarks
     bypassed = 1.0
     for r, item in enumerate(histories.missing, start=1):
         density = _density(histories, r, own)
         weight = bypassed * item.goes_on * item.loss
         if weight > 0.0:
-            step = Step(density.value, weight, density.landmarks)
+            step = ChainStep(density.value, weight, density.landmarks)
             level = _level(histories, r, own)
             breaks = density_breaks(step, histories.window, histories.floor * histories.window * 1e-3)
             steps.append((step, breaks, level))
@@ -284,7 +284,7 @@ def through_middle(
     first: GapDistribution, second: GapDistribution, window: float, tolerance: float, floor: float
 ) -> _Level:
     """The density of the sum of two gaps: an event that waits for another one."""
-    step = Step(first.pdf, 1.0, landmarks_of(first, window))
+    step = ChainStep(first.pdf, 1.0, landmarks_of(first, window))
     marks = landmarks_of(second, window)
     rest = _resolved(_Density(second.pdf, marks), window, tolerance, floor)
     breaks = density_breaks(step, window, floor * window * 1e-3)

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from cepheid.errors import ModelError, closest
-from cepheid.model.chain import Chain, Landmarks, Step, landmarks_of, solve, solve_at
+from cepheid.model.chain import Chain, ChainStep, Landmarks, landmarks_of, solve, solve_at
 from cepheid.model.gap import Floats
 from cepheid.model.piecewise import Function, seed_breaks
 from cepheid.model.posterior import posterior, posterior_at
@@ -145,17 +145,17 @@ def _printed_pair(first: SegmentItem, second: SegmentItem, window: float) -> Cha
         return second.gap.pdf(t) * first.gap.cdf(t)
 
     landmarks = landmarks_of(first.gap, window) | landmarks_of(second.gap, window)
-    return Chain((Step(density, first.loss * second.loss, landmarks),), np.ones_like, Landmarks())
+    return Chain((ChainStep(density, first.loss * second.loss, landmarks),), np.ones_like, Landmarks())
 
 
 def _chain(missing: list[SegmentItem], groups: list[list[SegmentItem]], factor: Factor, window: float) -> Chain:
     """The chain in which every negative contributes factor(negative, gap)."""
 
-    def step(item: SegmentItem, before: list[SegmentItem]) -> Step:
+    def step(item: SegmentItem, before: list[SegmentItem]) -> ChainStep:
         def density(s: Floats) -> Floats:
             return item.gap.pdf(s) * _product(factor, before, s)
 
-        return Step(density, item.loss, landmarks_of(item.gap, window) | group_landmarks(before, window))
+        return ChainStep(density, item.loss, landmarks_of(item.gap, window) | group_landmarks(before, window))
 
     steps = tuple(step(item, before) for item, before in zip(missing, groups[:-1], strict=True))
     return Chain(steps, lambda t: _product(factor, groups[-1], t), group_landmarks(groups[-1], window))

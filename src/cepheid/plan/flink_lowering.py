@@ -36,19 +36,19 @@ from cepheid.plan.flink_limits import MOST_STATES
 
 
 @dataclass(eq=False)
-class State:
+class FlinkState:
     """A state while the automaton is being built."""
 
     number: int
     name: str
     kind: Kind
-    edges: list[Edge] = field(default_factory=list)
+    edges: list[FlinkEdge] = field(default_factory=list)
     start: bool = False
     window: int | None = None  # the longest time since the event before
 
-    def add(self, action: Action, target: State, formula: Formula) -> None:
+    def add(self, action: Action, target: FlinkState, formula: Formula) -> None:
         """A further edge."""
-        self.edges.append(Edge(action, target, formula))
+        self.edges.append(FlinkEdge(action, target, formula))
 
     def finished(self) -> made.State[Formula]:
         """The state as searches see it; its edges take events for its step."""
@@ -59,11 +59,11 @@ class State:
 
 
 @dataclass(eq=False)
-class Edge:
+class FlinkEdge:
     """An edge while the automaton is being built."""
 
     action: Action
-    target: State
+    target: FlinkState
     formula: Formula
 
 
@@ -92,7 +92,7 @@ def _fail(message: str, hint: str | None = None) -> NoReturn:
     raise QueryError(message, hint=hint, code="flink-pattern")
 
 
-def _check_no_circle(states: list[State]) -> None:
+def _check_no_circle(states: list[FlinkState]) -> None:
     """A group that may be empty, in a loop, would go round for ever without an event.
 
     Flink 2.3 compiles such a pattern and then never ends with its first event: `NFA.createDecisionGraph` follows edges
@@ -101,7 +101,7 @@ def _check_no_circle(states: list[State]) -> None:
     """
     done: set[int] = set()
 
-    def visit(state: State, path: frozenset[int]) -> None:
+    def visit(state: FlinkState, path: frozenset[int]) -> None:
         checkpoint()
         if state.number in path:
             _fail("a repeated group that may be empty", "make a step of the group not optional")
@@ -122,12 +122,12 @@ class _Builder:
         self.pattern = pattern
         self.schema = schema
         self.parameters = parameters
-        self.states: list[State] = []
+        self.states: list[FlinkState] = []
         self.names: dict[str, int] = {}  # with how many further states have each
         self.atoms: list[Atom] = []
         self.formulas: dict[int, Formula] = {}
-        self.stops: dict[str, State] = {}
-        self.originals: dict[str, State] = {}  # greedy loops with until: sinks before they were made to wait
+        self.stops: dict[str, FlinkState] = {}
+        self.originals: dict[str, FlinkState] = {}  # greedy loops with until: sinks before they were made to wait
         self.first_rounds: dict[int, bool] = {}
         self.window: int | None = None
         self.current = pattern
@@ -241,18 +241,18 @@ class _Builder:
 
     # --- states -----------------------------------------------------------------------------------------------------
 
-    def create(self, name: str, kind: Kind) -> State:
+    def create(self, name: str, kind: Kind) -> FlinkState:
         """A state with a name of its own."""
         checkpoint()
         if len(self.states) >= MOST_STATES:
             _fail(f"the pattern has more than {MOST_STATES:,} states", "use fewer repetitions: each is a state")
         number = self.names[name] = self.names.get(name, -2) + 1
         unique = name if number < 0 else f"{name}:{number}"
-        state = State(len(self.states), unique, kind)
+        state = FlinkState(len(self.states), unique, kind)
         self.states.append(state)
         return state
 
-    def create_here(self, kind: Kind, takes_part: bool) -> State:
+    def create_here(self, kind: Kind, takes_part: bool) -> FlinkState:
         """A state of the current step, with the longest time since the event before it."""
         state = self.create(self.current.name or "GroupPattern", kind)
         if takes_part:
@@ -262,14 +262,14 @@ class _Builder:
                 state.window = self.steps(self.current.quantifier.between)
         return state
 
-    def stop_state(self, formula: Formula, name: str) -> State:
+    def stop_state(self, formula: Formula, name: str) -> FlinkState:
         if name not in self.stops:
             stop = self.create(name, Kind.STOP)
             stop.add(Action.TAKE, stop, formula)
             self.stops[name] = stop
         return self.stops[name]
 
-    def middle_states(self, sink: State) -> State:
+    def middle_states(self, sink: FlinkState) -> FlinkState:
         """The states of all steps but the first, from the last one on."""
         while self.current.previous is not None:
             part = self.current
@@ -301,7 +301,7 @@ class _Builder:
                 self.window = shorter
         return sink
 
-    def convert(self, sink: State) -> State:
+    def convert(self, sink: FlinkState) -> FlinkState:
         """The states of the current step or group; its first one."""
         rounds = self.current.quantifier.rounds
         if rounds is Rounds.LOOPING:
@@ -318,7 +318,7 @@ class _Builder:
         self.add_stops(first)
         return first
 
-    def times_states(self, sink: State, onwards: State) -> State:
+    def times_states(self, sink: FlinkState, onwards: FlinkState) -> FlinkState:
         """A state for each round that is counted."""
         part = self.current
         how = part.quantifier
@@ -342,8 +342,8 @@ class _Builder:
         return self.singleton(last, onwards, taken, self.ignore_condition(part), how.optional)
 
     def singleton(
-        self, sink: State, onwards: State | None, taken: Formula, ignored: Formula | None, optional: bool
-    ) -> State:
+        self, sink: FlinkState, onwards: FlinkState | None, taken: Formula, ignored: Formula | None, optional: bool
+    ) -> FlinkState:
         """A state for one event. If it is optional, a second one ignores: it does not proceed again."""
         if self.current.group is not None:
             return self.group_states(sink, onwards, optional)
@@ -371,7 +371,7 @@ class _Builder:
             state.add(Action.IGNORE, waiting, ignored)
         return state
 
-    def looping(self, sink: State) -> State:
+    def looping(self, sink: FlinkState) -> FlinkState:
         """A state that takes any number of events, and proceeds; a second one ignores and does not."""
         if self.current.group is not None:
             return self.looping_group(sink)
@@ -402,7 +402,7 @@ class _Builder:
             self.add_following_stop(waiting)
         return loop
 
-    def group_states(self, sink: State, onwards: State | None, optional: bool) -> State:
+    def group_states(self, sink: FlinkState, onwards: FlinkState | None, optional: bool) -> FlinkState:
         """The states of a group for one round."""
         proceeds = self.true()
         first = self.inside_group(lambda: self.convert(self.middle_states(sink)))
@@ -411,7 +411,7 @@ class _Builder:
             first.add(Action.PROCEED, onwards, proceeds)
         return first
 
-    def looping_group(self, sink: State) -> State:
+    def looping_group(self, sink: FlinkState) -> FlinkState:
         """The states of a group for any number of rounds."""
         proceeds = self.true()
         again = self.create_here(Kind.NORMAL, True)
@@ -420,7 +420,7 @@ class _Builder:
         again.add(Action.PROCEED, first, proceeds)
         return first
 
-    def inside_group(self, make: Callable[[], State]) -> State:
+    def inside_group(self, make: Callable[[], FlinkState]) -> FlinkState:
         held = self.current, self.following, self.group
         self.group = self.current
         assert self.current.group is not None
@@ -456,11 +456,11 @@ class _Builder:
                 found.append((self.take_condition(at), at.name))
         return found
 
-    def add_stops(self, state: State) -> None:
+    def add_stops(self, state: FlinkState) -> None:
         for formula, name in self.past_negations():
             state.add(Action.PROCEED, self.stop_state(formula, name), formula)
 
-    def add_following_stop(self, state: State) -> None:
+    def add_following_stop(self, state: FlinkState) -> None:
         """A loop whose following step is negated is given up by its events, too."""
         following = self.following
         if following is not None and following.contiguity is Contiguity.NOT_FOLLOW:
@@ -468,7 +468,7 @@ class _Builder:
             forbidden = self.take_condition(following)
             state.add(Action.PROCEED, self.stop_state(forbidden, following.name), forbidden)
 
-    def without_past_negations(self, sink: State) -> State:
+    def without_past_negations(self, sink: FlinkState) -> FlinkState:
         """Once an optional step took an event, what was forbidden before it is so no longer."""
         past = self.past_negations()
         if not past or not self.current.quantifier.optional:
@@ -488,13 +488,13 @@ class _Builder:
             copy.add(edge.action, target, edge.formula)
         return copy
 
-    def copied(self, state: State) -> State:
+    def copied(self, state: FlinkState) -> FlinkState:
         copy = self.create(step_of(state.name), state.kind)
         for edge in state.edges:
             copy.add(edge.action, copy if edge.target is state else edge.target, edge.formula)
         return copy
 
-    def wait_for(self, state: State, taken: Formula) -> None:
+    def wait_for(self, state: FlinkState, taken: Formula) -> None:
         """What follows a greedy loop waits as long as the loop could take the event."""
         for edge in state.edges:
             edge.formula = All(edge.formula, Not(taken))

@@ -22,7 +22,7 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.languages import match_events
 from cepheid.runners.live_events import steps_of
 from cepheid.runners.many import events_of_each
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from cepheid.runners.tables import as_local, is_spark, no_table
 from cepheid.runners.text import TextLanguage
 from cepheid.runners.worker_plans import WorkerPlan, common_result, result_batches, result_rows, ship_here
@@ -80,7 +80,7 @@ def _spark_instant(events: Any, time: str, at: Any, tz: str | None) -> int:
     return 0 if newest is None else int(newest)
 
 
-def open_partial_matches(steps: Sequence[tuple[Step, pa.Table, int | None]], at: int) -> pa.Table:
+def open_partial_matches(steps: Sequence[tuple[StreamStep, pa.Table, int | None]], at: int) -> pa.Table:
     """What is open at an instant in the events that the steps of a stream keep, each up to where it has seen all.
 
     Queries without FORECAST count only if none has it. Of several queries the result is a common one.

@@ -11,25 +11,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
+from cepheid.engine.find import automaton_text
+from cepheid.engine.incremental.queries import decided
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.checked import CheckedQuery
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
+from cepheid.plan.explain import explain
 from cepheid.plan.physical import Plan
 from cepheid.runners import live_fast
 from cepheid.runners.composition import check_sources, in_order, lateness
 from cepheid.runners.languages import LiveStart
 from cepheid.runners.live_door import Mark, door_for
 from cepheid.runners.live_events import EventReader, as_schema, most_ahead, with_times
-from cepheid.runners.live_face import Found, LiveFace, Numbers, State
+from cepheid.runners.live_face import LiveFace, LiveState, Numbers, StepResult
 from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.stream.identity import fingerprint
-from cepheid.runners.stream.incremental_kinds import resident_kind
+from cepheid.runners.stream.incremental_kinds import how_it_is_searched, resident_kind
 from cepheid.runners.stream.incremental_levels import ResidentLevels, local_levels
 from cepheid.runners.stream.incremental_shard import ChunkCache, Resident
-from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.ties import in_row_order
 from cepheid.runners.worker_plans import common_result, result_rows, ship_here
 
@@ -55,7 +58,7 @@ class Live(LiveFace):
         waits = not composed and self._fast is None
         self._door = door_for(resident.step.plans, reader, resident.step.delay) if waits else None
         self._state = self._state._replace(mark=Mark())
-        self._opened: State | None = None  # the state that the short way goes on from
+        self._opened: LiveState | None = None  # the state that the short way goes on from
 
     # --- the short way (live_fast.py) ---------------------------------------------------------------------------------
 
@@ -94,7 +97,7 @@ class Live(LiveFace):
         self._opened = state
         return True
 
-    def _latest(self) -> State:
+    def _latest(self) -> LiveState:
         """All that is known now, with what came the short way."""
         fast, state = self._fast, self._state
         if fast is None or self._opened is not state:
@@ -109,7 +112,7 @@ class Live(LiveFace):
             ties = ties.take(pa.concat_tables(tables), None, held.until)
         numbers = state.numbers
         numbers = replace(numbers, events=numbers.events + fast.events, matches=numbers.matches + fast.matches)
-        self._state = State(held, ties, numbers, back=fast.back or state.back, mark=state.mark)
+        self._state = LiveState(held, ties, numbers, back=fast.back or state.back, mark=state.mark)
         return self._state
 
     # --- single events: those that decide nothing wait (live_door.py) ------------------------------------------------
@@ -154,18 +157,18 @@ class Live(LiveFace):
             self._alone(lambda state: (state, None))
         return super().numbers
 
-    def _alone(self, step: Callable[[State], tuple[State, T]], catch_up: bool = True) -> T:
+    def _alone(self, step: Callable[[LiveState], tuple[LiveState, T]], catch_up: bool = True) -> T:
         if self._door is None or not catch_up:
             return super()._alone(step)
 
-        def after_those_that_wait(state: State) -> tuple[State, T]:
+        def after_those_that_wait(state: LiveState) -> tuple[LiveState, T]:
             state, told = self._caught_up(state)
             assert not len(told), "buffered events are not decided"
             return step(state)
 
         return super()._alone(after_those_that_wait)
 
-    def _caught_up(self, state: State, more: Sequence[Any] = ()) -> tuple[State, Any]:
+    def _caught_up(self, state: LiveState, more: Sequence[Any] = ()) -> tuple[LiveState, Any]:
         """The state after the events that wait, and some more; and what they decide."""
         assert self._door is not None
         events, passed, mark = self._door.unseen(state.mark)
@@ -193,15 +196,15 @@ class Live(LiveFace):
         schema = self.resident.step.plans[0].bound.schema
         return schema.lower or schema.time
 
-    def _take(self, held: ChunkCache, events: pa.Table) -> tuple[ChunkCache, Found]:
+    def _take(self, held: ChunkCache, events: pa.Table) -> tuple[ChunkCache, StepResult]:
         self.resident.begin(held)
         return self._found(self.resident.take(events))
 
-    def _pass(self, held: ChunkCache, until: int) -> tuple[ChunkCache, Found]:
+    def _pass(self, held: ChunkCache, until: int) -> tuple[ChunkCache, StepResult]:
         self.resident.begin(held)
         return self._found(self.resident.take(None, until))
 
-    def _end(self, held: ChunkCache) -> tuple[ChunkCache, Found]:
+    def _end(self, held: ChunkCache) -> tuple[ChunkCache, StepResult]:
         self.resident.begin(held)
         return self._found(self.resident.finish())
 
@@ -209,6 +212,16 @@ class Live(LiveFace):
         self.resident.begin(held)
         packed = self.resident.save()
         return self.resident.held(), packed
+
+    def explain(self) -> str:
+        """The plan of each query, and how a call searches: where it stopped, or what is kept again, and why."""
+        told = []
+        for worker_plan in self._shipments:
+            plan = decided(worker_plan.plan)
+            name = "" if worker_plan.name is None else f"{worker_plan.name}\n\n"
+            how = {"Live": how_it_is_searched(self.resident, plan)}
+            told.append(name + explain(plan, plan.bound, automaton=automaton_text(plan), more=how))
+        return "\n\n".join(told)
 
     def forecast(self, at: Any = None) -> Any:
         """All partial matches that are open at an instant, with the probability that they complete, and when.
@@ -218,7 +231,7 @@ class Live(LiveFace):
         """
         from cepheid.runners.forecast import open_partial_matches
 
-        def step(state: State) -> tuple[State, Any]:
+        def step(state: LiveState) -> tuple[LiveState, Any]:
             kept: ChunkCache = state.held
             known = [each for each in (kept.newest, kept.until) if each is not None]
             moment = max(known, default=0) if at is None else self.reader.steps_of(at, self._clock)
@@ -231,13 +244,13 @@ class Live(LiveFace):
 
         return self._alone(self._open(step))
 
-    def _found(self, outcome: Outcome) -> tuple[ChunkCache, Found]:
+    def _found(self, outcome: Outcome) -> tuple[ChunkCache, StepResult]:
         shipments = self._shipments
         if len(shipments) == 1 and shipments[0].name is None:
             batches = [batch for _, batch in outcome.results]
         else:
             batches = [result_rows(shipments[number], batch, self._result) for number, batch in outcome.results]
-        return self.resident.held(), Found(pa.Table.from_batches(batches, self._result), outcome.late)
+        return self.resident.held(), StepResult(pa.Table.from_batches(batches, self._result), outcome.late)
 
 
 def live_query(
@@ -278,7 +291,7 @@ def live_query(
     needed = {name for worker_plan in shipments for name in worker_plan.plan.bound.schema.names}
     narrow = pa.schema([column for column in whole if column.name in needed])
     steps = whole_steps(start.delay, shipments[0].plan.bound.schema, "delay")
-    step = Step(
+    step = StreamStep(
         shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments), schema=narrow
     )
     resident: Resident

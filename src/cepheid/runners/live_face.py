@@ -37,14 +37,14 @@ class Numbers:
     bad: int = 0  # records that were left out, since they cannot be events (`bad_records`, `max_ahead`)
 
 
-class Found(NamedTuple):
+class StepResult(NamedTuple):
     """What a step found."""
 
     table: pa.Table
     late: pa.Table | None = None
 
 
-class State(NamedTuple):
+class LiveState(NamedTuple):
     """All that a live query knows."""
 
     held: Any  # the events, and what its search made of them
@@ -60,7 +60,7 @@ class LiveFace(ABC):
 
     def __init__(self, reader: EventReader, held: Any, plans: Sequence[Plan] = ()) -> None:
         self.reader = reader
-        self._state = State(held, LiveTies.of(plans))
+        self._state = LiveState(held, LiveTies.of(plans))
         self._lock = threading.Lock()
         self._owner: int | None = None  # the thread that is at work
         self.on_late: Callable[[pa.Table], object] | None = None  # gets events that came too late
@@ -99,21 +99,21 @@ class LiveFace(ABC):
 
         return self._alone(self._open(lambda state: self._sent(state, events)))
 
-    def _sent(self, state: State, events: Any) -> tuple[State, Any]:
+    def _sent(self, state: LiveState, events: Any) -> tuple[LiveState, Any]:
         """The state after some events, and what they decide."""
         seen = state.numbers
         read = self.reader.read(events, seen.events)
         held, found = self._take(state.held, read.table)
         ties = state.ties.take(read.table, None if found.late is None else state.held.until, held.until)
         seen = Numbers(seen.events + read.table.num_rows, seen.late, seen.matches, bad=seen.bad + read.bad)
-        told = self._told(State(held, ties, seen, back=read.back, mark=state.mark), found)
+        told = self._told(LiveState(held, ties, seen, back=read.back, mark=state.mark), found)
         read.set_aside()
         return told
 
     def advance(self, time: Any) -> Any:
         """Says that nothing at or before a time will come any more, and returns what that decides."""
 
-        def step(state: State) -> tuple[State, Any]:
+        def step(state: LiveState) -> tuple[LiveState, Any]:
             held, found = self._pass(state.held, self.reader.steps_of(time, self._clock))
             return self._told(state._replace(held=held), found)
 
@@ -122,12 +122,16 @@ class LiveFace(ABC):
     def finish(self) -> Any:
         """Says that nothing will come any more, as at the end of a table, and returns what that decides."""
 
-        def step(state: State) -> tuple[State, Any]:
+        def step(state: LiveState) -> tuple[LiveState, Any]:
             held, found = self._end(state.held)
             state.ties.count(held.until)
             return self._told(state._replace(held=held, finished=True), found)
 
         return self._alone(self._open(step))
+
+    def explain(self) -> str:
+        """The plan of each query, and how a call searches: where it stopped, or what is kept again, and why."""
+        raise CepheidError("this live query cannot say how it searches", hint="query text can")
 
     def forecast(self, at: Any = None) -> Any:
         """All partial matches that are open at an instant, with the probability that they complete, and when."""
@@ -136,7 +140,7 @@ class LiveFace(ABC):
     def save(self) -> bytes:
         """All that is needed to go on later or elsewhere: `cepheid.live(..., state=...)`."""
 
-        def step(state: State) -> tuple[State, bytes]:
+        def step(state: LiveState) -> tuple[LiveState, bytes]:
             held, packed = self._packed(state.held)
             return state._replace(held=held), packed
 
@@ -165,15 +169,15 @@ class LiveFace(ABC):
         """The column that time is told by."""
 
     @abstractmethod
-    def _take(self, held: Any, events: pa.Table) -> tuple[Any, Found]:
+    def _take(self, held: Any, events: pa.Table) -> tuple[Any, StepResult]:
         """What is held after some events, and what they decide."""
 
     @abstractmethod
-    def _pass(self, held: Any, until: int) -> tuple[Any, Found]:
+    def _pass(self, held: Any, until: int) -> tuple[Any, StepResult]:
         """The same after time has passed."""
 
     @abstractmethod
-    def _end(self, held: Any) -> tuple[Any, Found]:
+    def _end(self, held: Any) -> tuple[Any, StepResult]:
         """The same at the end of time."""
 
     @abstractmethod
@@ -186,7 +190,7 @@ class LiveFace(ABC):
 
     # --- one call at a time, whole or not at all ---------------------------------------------------------------------
 
-    def _told(self, state: State, found: Found) -> tuple[State, Any]:
+    def _told(self, state: LiveState, found: StepResult) -> tuple[LiveState, Any]:
         """The state with what was found counted, and that as the user gets it."""
         told = state.back(self._shown(found.table))
         if not found.table.num_rows and found.late is None:
@@ -199,8 +203,8 @@ class LiveFace(ABC):
         numbers = replace(seen, late=seen.late + late, matches=seen.matches + found.table.num_rows)
         return state._replace(numbers=numbers), told
 
-    def _open(self, step: Callable[[State], tuple[State, T]]) -> Callable[[State], tuple[State, T]]:
-        def checked(state: State) -> tuple[State, T]:
+    def _open(self, step: Callable[[LiveState], tuple[LiveState, T]]) -> Callable[[LiveState], tuple[LiveState, T]]:
+        def checked(state: LiveState) -> tuple[LiveState, T]:
             if state.finished:
                 raise CepheidError("this live query is finished", hint="make another with cepheid.live(...)")
             with within_budget(self.reader.options.timeout, self.reader.options.max_bytes):
@@ -208,11 +212,11 @@ class LiveFace(ABC):
 
         return checked
 
-    def _latest(self) -> State:
+    def _latest(self) -> LiveState:
         """All that is known now."""
         return self._state
 
-    def _alone(self, step: Callable[[State], tuple[State, T]]) -> T:
+    def _alone(self, step: Callable[[LiveState], tuple[LiveState, T]]) -> T:
         """Takes a step while no other is taken; it happens with the assignment to `_state`, or not at all."""
         me = threading.get_ident()
         if self._owner == me and self._lock.locked():

@@ -21,7 +21,7 @@ from cepheid.runners.composition import (
 )
 from cepheid.runners.languages import Language, LiveStart
 from cepheid.runners.live_events import EventReader
-from cepheid.runners.live_face import Found, LiveFace
+from cepheid.runners.live_face import LiveFace, StepResult
 from cepheid.runners.many import QUERY, SHARED, common_schema, dressed, widened
 from cepheid.runners.options import Options
 from cepheid.runners.stream.saved import checked_state, reading
@@ -84,19 +84,19 @@ class LiveMany(LiveFace):
     def _clock(self) -> str:
         return next(iter(self._parts.values()))._clock
 
-    def _take(self, held: ChunkCache, events: pa.Table) -> tuple[ChunkCache, Found]:
+    def _take(self, held: ChunkCache, events: pa.Table) -> tuple[ChunkCache, StepResult]:
         after, found = self._each(held, lambda part, own: part._take(own, part.reader.declared(events, held.seen)))
         return replace(after, seen=held.seen + events.num_rows), found
 
-    def _pass(self, held: ChunkCache, until: int) -> tuple[ChunkCache, Found]:
+    def _pass(self, held: ChunkCache, until: int) -> tuple[ChunkCache, StepResult]:
         return self._each(held, lambda part, own: part._pass(own, until))
 
-    def _end(self, held: ChunkCache) -> tuple[ChunkCache, Found]:
+    def _end(self, held: ChunkCache) -> tuple[ChunkCache, StepResult]:
         return self._each(held, lambda part, own: part._end(own), ends=True)
 
     def _read(
-        self, reader: Reader, part: LiveFace, own: Any, taken: Mapping[str, tuple[Any, Found]], ends: bool
-    ) -> tuple[Any, Found]:
+        self, reader: Reader, part: LiveFace, own: Any, taken: Mapping[str, tuple[Any, StepResult]], ends: bool
+    ) -> tuple[Any, StepResult]:
         """A step of a query that reads what others found in this step: it hears of their matches, and of their time."""
         found = {name: self._matches_of(name, taken) for name in reader.sources}
         known = [taken[name if name in taken else TEXT][0].until for name in reader.sources]
@@ -111,19 +111,19 @@ class LiveMany(LiveFace):
         elif len(passed) == len(known):
             own, last = part._pass(own, min(passed))
             tables.append(last.table)
-        return own, Found(pa.concat_tables([part.schema.empty_table(), *tables]))
+        return own, StepResult(pa.concat_tables([part.schema.empty_table(), *tables]))
 
-    def _matches_of(self, name: str, taken: Mapping[str, tuple[Any, Found]]) -> pa.Table:
+    def _matches_of(self, name: str, taken: Mapping[str, tuple[Any, StepResult]]) -> pa.Table:
         """What a query found in this step; one that shares its pass with others is among them."""
         if name in taken:
             return taken[name][1].table
         return rows_of(name, taken[TEXT][1].table)
 
     def _each(
-        self, held: ChunkCache, step: Callable[[LiveFace, Any], tuple[Any, Found]], ends: bool = False
-    ) -> tuple[ChunkCache, Found]:
+        self, held: ChunkCache, step: Callable[[LiveFace, Any], tuple[Any, StepResult]], ends: bool = False
+    ) -> tuple[ChunkCache, StepResult]:
         """A step of each part, and their results as one table. Late are the events that are so for the first part."""
-        taken: list[tuple[Any, Found]] = []
+        taken: list[tuple[Any, StepResult]] = []
         for (name, part), own in zip(self._parts.items(), held.each, strict=True):
             if name in self._readers:
                 so_far = dict(zip(self._parts, taken, strict=False))
@@ -138,7 +138,7 @@ class LiveMany(LiveFace):
                 batches.append(dressed(name, batch, self._result) if own is None else own)
         late = next((found.late for _, found in taken if found.late is not None), None)
         after = replace(held, each=tuple(own for own, _ in taken))
-        return after, Found(pa.Table.from_batches(batches, self._result), late)
+        return after, StepResult(pa.Table.from_batches(batches, self._result), late)
 
     def _packed(self, held: ChunkCache) -> tuple[ChunkCache, bytes]:
         taken = [part._packed(own) for part, own in zip(self._parts.values(), held.each, strict=True)]

@@ -1,4 +1,4 @@
-"""The short way into a live pattern: single dicts, as they come, go as numbers into a search that stays in memory.
+"""The short way into a live pattern: a few events at a time go as numbers into a search that stays in memory.
 
 An event waits until the watermark has passed it, and is then taken in. Nothing is made of it but a copy, unless it is
 in a match. What cannot go this way, such as an event that comes too late, is left to the long way (live_search.py),
@@ -7,7 +7,7 @@ which first takes over what came here.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from copy import copy
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from cepheid.runners.stream.searches import SearchStream
 FAR = 2**62
 LEAST, MOST = -(2**63), 2**63 - 1  # of whole numbers
 MOST_SHAPES = 1_000
+FEW = 200  # rows of a table, or of a list, that are taken in one by one
 _KINDS: dict[pa.DataType, frozenset[type]] = {
     pa.int64(): frozenset({int, type(None)}),
     pa.float64(): frozenset({float, type(None)}),
@@ -57,8 +58,9 @@ class PatternDoor:
         self.fractions = [each.name for each in given if each.type == pa.float64()]
         self.letters = [each.name for each in given if each.type == pa.string()]
         self.shapes: set[Any] = set()
-        self.reader = reader
+        self.reader, self.result = reader, stream.result
         self.events = self.matches = 0  # that came this way since the long way last looked
+        self.back: Any = pa.Table.to_pylist  # to the kind of table that came last
         self.opened: SearchStream | None = None
 
     # --- the long way -------------------------------------------------------------------------------------------------
@@ -92,8 +94,51 @@ class PatternDoor:
 
     # --- one event ----------------------------------------------------------------------------------------------------
 
-    def take(self, event: Event) -> list[Event] | None:
-        """What an event decides; None: it has to go the long way."""
+    def take(self, events: Any) -> Any:
+        """What events decide, as they came; None: they have to go the long way."""
+        try:
+            if type(events) is dict:
+                time = self._time_of(events)
+                if time is None:
+                    return None
+                self.back = pa.Table.to_pylist
+                return self._taken([(time, events.copy())])  # the caller may use it again
+            if type(events) is list and 0 < len(events) <= FEW:
+                return self._several(events)
+            if type(events) is pa.Table and 0 < events.num_rows <= FEW and events.schema.equals(self.reader.given):
+                return self._table(events)
+        except NotIncrementalError:
+            pass
+        return None
+
+    def _several(self, events: list[Any]) -> list[Event] | None:
+        found: list[tuple[int, Event]] = []
+        for event in events:
+            time = self._time_of(event) if type(event) is dict else None
+            if time is None:
+                return None
+            found.append((time, event.copy()))
+        self.back = pa.Table.to_pylist
+        return self._taken(found)
+
+    def _table(self, table: pa.Table) -> pa.Table | None:
+        """A few rows are faster one by one than as a table."""
+        rows = table.to_pylist()
+        times = [row[self.time] for row in rows]
+        if not self.whole:
+            times = [self._instant(time) for time in times]
+        if None in times or not self.watermark <= min(times) <= max(times) < FAR or self._has_nan(rows):
+            return None
+        found = self._taken(list(zip(times, rows, strict=True)))
+        self.back = _same
+        return pa.Table.from_pylist(found, schema=self.result) if found else self.result.empty_table()
+
+    def _has_nan(self, rows: list[Event]) -> bool:
+        """Is something not a number? It counts as NULL, which tables see to."""
+        return any(row[name] != row[name] for name in self.fractions for row in rows)
+
+    def _time_of(self, event: Event) -> int | None:
+        """The time of an event that can go this way."""
         time = event.get(self.time)
         if type(time) is not int or not self.whole:
             time = self._instant(time)
@@ -113,37 +158,27 @@ class PatternDoor:
             value = event.get(name)
             if value is not None and not value.isascii() and not _is_text(value):
                 return None
-        try:
-            return self._taken(event.copy(), time)  # the caller may use it again
-        except NotIncrementalError:
-            return None
+        return int(time)
 
-    def _taken(self, event: Event, time: int) -> list[Event]:
-        waiting, watermark = self.waiting, self.watermark
-        pushed = self.pushed
-        before = pushed.noted()
-        released: list[tuple[int, Event]] = []
+    def _taken(self, events: list[tuple[int, Event]]) -> list[Event]:
+        """Takes in events that are not too late, and lets time pass: all of it happens, or nothing."""
+        waiting, watermark, pushed = self.waiting, self.watermark, self.pushed
+        before, found = pushed.noted(), list[Event]()
         try:
             pushed.at = None
-            if not waiting or waiting[-1][0] <= time:
-                waiting.append((time, event))
-            else:
-                waiting.insert(bisect_right(waiting, time, key=_first), (time, event))
-            found: list[Event] = []
-            mark = time - self.delay
+            together = [*waiting, *events]
+            if (waiting and waiting[-1][0] > events[0][0]) or len(events) > 1:
+                together.sort(key=_first)
+            mark = max(together[-1][0] - self.delay, watermark)
+            number = bisect_left(together, mark, key=_first)
             if mark > watermark:
-                number = 0
-                while waiting[number][0] < mark:  # the event itself is not passed
-                    number += 1
-                released = waiting[:number]
-                del waiting[:number]
-                found = self._released(released, mark)
-                self.watermark = mark
-            self.events += 1
+                found = self._released(together[:number], mark)
+            self.waiting, self.watermark = together[number:], mark
+            self.events += len(events)
             self.matches += len(found)
             return found
         except BaseException:
-            self._take_back(before, released, event, watermark)
+            self._take_back(before, waiting, watermark)
             raise
 
     def _released(self, released: list[tuple[int, Event]], mark: int) -> list[Event]:
@@ -157,10 +192,9 @@ class PatternDoor:
         found += takes.pass_by(mark) or []
         return found
 
-    def _take_back(self, before: Noted, released: list[tuple[int, Event]], event: Event, watermark: int) -> None:
+    def _take_back(self, before: Noted, waiting: list[tuple[int, Event]], watermark: int) -> None:
         """A call was broken off: it did not happen."""
-        self.waiting = [each for each in (*released, *self.waiting) if each[1] is not event]
-        self.watermark = watermark
+        self.waiting, self.watermark = waiting, watermark
         pushed = self.pushed
         pushed.at = None
         place = pushed.place_at(before)
@@ -193,6 +227,10 @@ class PatternDoor:
 
 def _first(entry: tuple[int, Event]) -> int:
     return entry[0]
+
+
+def _same(table: pa.Table) -> pa.Table:
+    return table
 
 
 def _is_text(value: str) -> bool:

@@ -14,9 +14,11 @@ from cepheid.errors import CepheidError
 from cepheid.language.durations import whole_steps
 from cepheid.runners.languages import LiveStart, PatternLanguage
 from cepheid.runners.live_events import EventReader, as_schema, most_ahead, with_times
-from cepheid.runners.live_face import Found, LiveFace, Numbers, State
+from cepheid.runners.live_face import LiveFace, LiveState, Numbers, StepResult
 from cepheid.runners.live_patterns import PatternDoor, door_for
 from cepheid.runners.stream.searches import SearchStream
+
+_KINDS = (dict, list, pa.Table)  # of events that may go the short way
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class SearchLive(LiveFace):
         self._state = self._state._replace(numbers=Numbers(late=stream.late))
         self._result, self._time = stream.result, stream.time
         self._door = door_for(stream, reader)
-        self._opened: State | None = None  # the state that the short way goes on from
+        self._opened: LiveState | None = None  # the state that the short way goes on from
 
     @property
     def schema(self) -> pa.Schema:
@@ -77,7 +79,7 @@ class SearchLive(LiveFace):
         happened, and the same events can be sent again.
         """
         door = self._door
-        if door is not None and type(events) is dict and self._owner is None:
+        if door is not None and type(events) in _KINDS and self._owner is None:
             with self._lock:
                 if self._opened is self._state or self._is_open(door):
                     found = door.take(events)
@@ -93,7 +95,7 @@ class SearchLive(LiveFace):
         self._opened = state
         return True
 
-    def _latest(self) -> State:
+    def _latest(self) -> LiveState:
         """All that is known now, with what came the short way."""
         door, state = self._door, self._state
         if door is None or self._opened is not state:
@@ -103,7 +105,7 @@ class SearchLive(LiveFace):
             return state
         seen = state.numbers
         seen = replace(seen, events=seen.events + door.events, matches=seen.matches + door.matches)
-        self._state = state._replace(held=ChunkCache(door.closed()), numbers=seen, back=pa.Table.to_pylist)
+        self._state = state._replace(held=ChunkCache(door.closed()), numbers=seen, back=door.back)
         return self._state
 
     @property
@@ -122,18 +124,18 @@ class SearchLive(LiveFace):
 
     # --- the long way ------------------------------------------------------------------------------------------------
 
-    def _take(self, held: ChunkCache, events: pa.Table) -> tuple[ChunkCache, Found]:
+    def _take(self, held: ChunkCache, events: pa.Table) -> tuple[ChunkCache, StepResult]:
         stream, late = copy(held.stream), list[pa.Table]()
         stream.on_late = late.append
-        return ChunkCache(stream), Found(stream.send(events), late[0] if late else None)
+        return ChunkCache(stream), StepResult(stream.send(events), late[0] if late else None)
 
-    def _pass(self, held: ChunkCache, until: int) -> tuple[ChunkCache, Found]:
+    def _pass(self, held: ChunkCache, until: int) -> tuple[ChunkCache, StepResult]:
         stream = copy(held.stream)
-        return ChunkCache(stream), Found(stream.advance(until + 1))
+        return ChunkCache(stream), StepResult(stream.advance(until + 1))
 
-    def _end(self, held: ChunkCache) -> tuple[ChunkCache, Found]:
+    def _end(self, held: ChunkCache) -> tuple[ChunkCache, StepResult]:
         stream = copy(held.stream)
-        return ChunkCache(stream), Found(stream.finish())
+        return ChunkCache(stream), StepResult(stream.finish())
 
     def _packed(self, held: ChunkCache) -> tuple[ChunkCache, bytes]:
         stream = copy(held.stream)

@@ -98,6 +98,15 @@ ROW_PATTERNS = Section(
             ),
         ),
         Kind(
+            "clause-option",
+            "An option of a clause that the rest of the clause does not allow.",
+            Example(
+                "MATCH_RECOGNIZE (ORDER BY id PATTERN (A B) OPTIONS (output_partial = true))",
+                "line 1, column 53: output_partial without WITHIN",
+                "                                                    ^^^^^^^^^^^^^^ add a window: PATTERN (...) WITHIN INTERVAL '1' HOUR",
+            ),
+        ),
+        Kind(
             "not-a-column",
             "A key of PARTITION BY or ORDER BY is neither a column nor computed from one row.",
             Example(

@@ -60,7 +60,7 @@ def _bounded_sums(bound: BoundQuery) -> Iterator[Sum]:
                 whole = isinstance(limit, int | float) and not isinstance(limit, bool)
                 below = sign in ("<", "<=") and call.function.lower() == "sum"
                 if below and whole and of.variable in bound.place_of:
-                    yield of.variable, name, sign, limit
+                    yield of.variable, name, sign, limit  # type: ignore[misc]
 
 
 def _only_grows(events: EventTable, name: str) -> bool:

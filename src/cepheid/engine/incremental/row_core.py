@@ -34,7 +34,7 @@ from cepheid.engine.search.row_pattern.program import KEYED, Program
 from cepheid.engine.search.row_pattern.run import (
     FAILURES,
     FAILURES_PER_ROW,
-    Found,
+    RowMatches,
     arranged,
     program_of,
     search_failed,
@@ -67,6 +67,8 @@ def refusal(clause: BoundClause, schema: pa.Schema) -> str | None:
     """Why the rows of a clause are searched anew at each step; None: they are not."""
     if clause.keys:
         return "its keys are computed"
+    if clause.partial:
+        return "it reports partial matches"
     if any(pa.types.is_floating(schema.field(name).type) for name in clause.partition_by):
         return "a key has a type that Python does not compare as SQL does"
     conditions = _conditions(clause, schema)
@@ -589,7 +591,7 @@ class RowCore:
                 hint = "add WITHIN, or allow more with max_rows"
                 raise LimitError(f"more than {limit:,} rows of a partition are undecided", hint=hint)
 
-    def found_rows(self, found: Matched, keys: Sequence[Key]) -> tuple[Int64s, Int64s, Found, Int64s]:
+    def found_rows(self, found: Matched, keys: Sequence[Key]) -> tuple[Int64s, Int64s, RowMatches, Int64s]:
         """The rows that matches and measures need: their numbers, bounds, the matches in them, their numbers."""
         pieces, starts, bounds = [], [], [0]
         for partition, start, length, _ in found.places.tolist():
@@ -599,7 +601,7 @@ class RowCore:
             pieces.append(part.numbers(low, high))
             starts.append(bounds[-1] + start - low)
             bounds.append(bounds[-1] + high - low)
-        matches = Found(np.array(starts, np.int64), found.places[:, 2].copy(), found.steps.astype(np.int64))
+        matches = RowMatches(np.array(starts, np.int64), found.places[:, 2].copy(), found.steps.astype(np.int64))
         return np.concatenate(pieces), np.array(bounds, np.int64), matches, found.places[:, 3].copy()
 
 

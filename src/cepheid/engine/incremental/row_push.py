@@ -172,6 +172,7 @@ def mode_at(head: Int64s, batch: Int64s) -> Mode:
         head[LONGEST],
         0,
         head[ALLOWANCE],
+        0,
         FAR,
     )
 

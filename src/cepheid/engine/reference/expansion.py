@@ -40,14 +40,14 @@ Rounds = tuple[tuple[str, int], ...]  # the repeated parts around a step, the ou
 
 
 @dataclass(frozen=True)
-class Step:
+class PathStep:
     """One event of a linear pattern: its variable, and the rounds it belongs to."""
 
     variable: str
     rounds: Rounds = ()
 
 
-Linear = tuple[Step, ...]
+Linear = tuple[PathStep, ...]
 
 
 def find_all(bound: BoundQuery, stream: Stream, most_open: int = MAX_RUNS) -> list[FoundMatch]:
@@ -135,7 +135,7 @@ def linear_patterns(pattern: Pattern, negative: frozenset[str], room: int) -> li
         found: Iterable[Linear] = []
         match node:
             case Single(label=label):
-                found = [(Step(label, rounds),)]
+                found = [(PathStep(label, rounds),)]
             case InSequence(parts=parts):
                 found = in_a_row(parts, rounds, room)
             case Choice(parts=parts):
@@ -185,12 +185,12 @@ class Judged:
 
     linear: Linear
     positive: Linear
-    negative: list[tuple[Step, int]]  # each with the number of positive steps before it
+    negative: list[tuple[PathStep, int]]  # each with the number of positive steps before it
     tests: dict[int, list[tuple[s.Expression, dict[str, int]]]] = field(default_factory=dict)
     impossible: bool = False
 
 
-def of_one_round(steps: Sequence[Step]) -> bool:
+def of_one_round(steps: Sequence[PathStep]) -> bool:
     """Do steps agree on the round of every repeated part that they share?"""
     rounds: dict[str, int] = {}
     return all(rounds.setdefault(name, number) == number for step in steps for name, number in step.rounds)
@@ -220,7 +220,7 @@ class ExpansionSearch:
     def judged(self, linear: Linear) -> Judged:
         """Each condition, for each choice of elements, at the event from which all that it mentions is known."""
         positive = tuple(step for step in linear if step.variable not in self.negated)
-        negative: list[tuple[Step, int]] = []
+        negative: list[tuple[PathStep, int]] = []
         before = 0
         for step in linear:
             if step.variable in self.negated:
@@ -240,7 +240,7 @@ class ExpansionSearch:
             return [number for number, (step, _) in enumerate(judged.negative) if step.variable == variable]
         return [number for number, step in enumerate(judged.positive) if step.variable == variable]
 
-    def step(self, judged: Judged, variable: str, index: int) -> Step:
+    def step(self, judged: Judged, variable: str, index: int) -> PathStep:
         """The step of one element."""
         place = self.places(judged, variable)[index]
         return judged.negative[place][0] if variable in self.negated else judged.positive[place]

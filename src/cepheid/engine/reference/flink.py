@@ -41,7 +41,7 @@ _LAST = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Found:
+class FlinkMatch:
     """A match, or a run that was given up: then with the step it waited for, and when."""
 
     steps: Steps
@@ -51,10 +51,10 @@ class Found:
 
 def match_flink(
     automaton: FlinkAutomaton, rows: Sequence[Row], times: Sequence[int], partial: bool = False, limits: Limits = LIMITS
-) -> list[Found]:
+) -> list[FlinkMatch]:
     """The matches of one partition, whose events are in order; the end of the events counts as time having passed."""
     walk = _Walk(automaton, rows, times)
-    found: list[Found] = []
+    found: list[FlinkMatch] = []
     for number, time in enumerate(times):
         if not number or time > times[number - 1]:  # once for all events of an instant, as Flink's operator does
             found += walk.advance(time)
@@ -71,7 +71,7 @@ def match_flink(
 def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
     """The matches in events of several keys, as arrays."""
     rows, times = _rows(automaton, events.table), events.time.tolist()
-    found: list[tuple[int, Found]] = []
+    found: list[tuple[int, FlinkMatch]] = []
     for partition in range(len(events.bounds) - 1):
         low, high = int(events.bounds[partition]), int(events.bounds[partition + 1])
         each = match_flink(automaton, rows[low:high], times[low:high], partial, limits)
@@ -89,7 +89,7 @@ def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * table.num_rows
 
 
-def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) -> Reported:
+def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, FlinkMatch]]) -> Reported:
     steps = list(automaton.lists)
     names = automaton.waits_for
     taken = [
@@ -273,9 +273,9 @@ class _Walk:
         self.complete = Heap()
         self.judge = _Judge(automaton, rows)
 
-    def advance(self, time: int) -> list[Found]:
+    def advance(self, time: int) -> list[FlinkMatch]:
         """Time passes up to `time`, from deadline to deadline."""
-        found: list[Found] = []
+        found: list[FlinkMatch] = []
         while True:
             deadlines = [deadline for run in self.runs.items if (deadline := self.deadline(run)) is not None]
             nearest = min(deadlines, default=_LAST)
@@ -294,10 +294,10 @@ class _Walk:
             found.append(run.start_time + self.automaton.window)
         return min(found, default=None)
 
-    def give_up(self, time: int) -> list[Found]:
+    def give_up(self, time: int) -> list[FlinkMatch]:
         """Runs whose window has passed: those that only waited for that are complete."""
         kept, waited = Heap(), Heap()
-        found: list[Found] = []
+        found: list[FlinkMatch] = []
         for run in self.runs.items:
             deadline = self.deadline(run)
             if deadline is None or deadline > time:
@@ -306,13 +306,13 @@ class _Walk:
                 waited.add(run)
             else:
                 steps = self.buffer.path(run.node, run.version)
-                found.append(Found(steps, self.automaton.waits_for[run.state], deadline))
+                found.append(FlinkMatch(steps, self.automaton.waits_for[run.state], deadline))
                 self.buffer.release(run.node, run.version)
         matches = self.settle(waited, kept)
         self.runs = kept
         return [*matches, *found]
 
-    def process(self, number: int) -> list[Found]:
+    def process(self, number: int) -> list[FlinkMatch]:
         """Extends all runs by an event."""
         kept, complete = Heap(), Heap()
         for run in self.runs.items:
@@ -335,7 +335,7 @@ class _Walk:
         self.runs = kept
         return found
 
-    def settle(self, complete: Heap, runs: Heap) -> list[Found]:
+    def settle(self, complete: Heap, runs: Heap) -> list[FlinkMatch]:
         """Reports complete matches; a strategy that skips waits until no run that began earlier could win."""
         for run in complete.items:
             self.complete.add(run)
@@ -349,7 +349,7 @@ class _Walk:
             steps = self.buffer.path(earliest.node, earliest.version)
             self.prune(runs, steps)
             self.prune(self.complete, steps)
-            found.append(Found(steps))
+            found.append(FlinkMatch(steps))
             self.buffer.release(earliest.node, earliest.version)
         return found
 

@@ -7,7 +7,7 @@ quantifier that takes no row ends the repetition.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cmp_to_key
 from typing import TypeAlias
 
@@ -49,7 +49,8 @@ class Moment:
     start: int
     path: Path
     position: int
-    number: int
+    number: int | None  # None: of a match that is not complete
+    cut: list[Path] | None = None  # paths that the window or the end of the partition cut off, if they are wanted
 
 
 def find(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOST_MATCHES) -> list[list[Value]]:
@@ -113,10 +114,15 @@ def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
 def _match_partition(clause: BoundClause, rows: list[Row], numbers: _Numbers) -> Iterator[list[Value]]:
     start, number, matched = 0, 1, -1  # `matched`: the last row that a match has taken
     while start < len(rows):
-        ways = _ways(clause, rows, clause.pattern, Moment(rows, start, (), -1, number), False)
+        cut: list[Path] = []
+        at = Moment(rows, start, (), -1, number, cut if clause.partial else None)
+        ways = _ways(clause, rows, clause.pattern, at, False)
         path = max(ways, key=len, default=None) if clause.longest else next(ways, None)
         if path is None:
-            if clause.rows is Rows.ALL_WITH_UNMATCHED and start > matched:
+            if cut:
+                numbers.one_more()
+                yield from _reported(clause, Moment(rows, start, cut[0], -1, None))
+            elif clause.rows is Rows.ALL_WITH_UNMATCHED and start > matched:
                 yield _output(clause, Moment(rows, start, (), -1, number), rows[start], measured=False)
             start += 1
             continue
@@ -126,15 +132,19 @@ def _match_partition(clause: BoundClause, rows: list[Row], numbers: _Numbers) ->
                 yield _output(clause, Moment(rows, start, (), -1, number), rows[start])
             start, number = start + 1, number + 1
             continue
-        if clause.rows is Rows.ONE:
-            yield _output(clause, Moment(rows, start, path, len(path) - 1, number), rows[start])
-        else:
-            for position, (_, excluded) in enumerate(path):
-                if not excluded:
-                    moment = Moment(rows, start, path, position, number)
-                    yield _output(clause, moment, rows[start + position])
+        yield from _reported(clause, Moment(rows, start, path, -1, number))
         matched = max(matched, start + len(path) - 1)
         start, number = _skip(clause, start, path), number + 1
+
+
+def _reported(clause: BoundClause, at: Moment) -> Iterator[list[Value]]:
+    """The rows of the result for a match that has rows."""
+    if clause.rows is Rows.ONE:
+        yield _output(clause, replace(at, position=len(at.path) - 1), at.rows[at.start])
+        return
+    for position, (_, excluded) in enumerate(at.path):
+        if not excluded:
+            yield _output(clause, replace(at, position=position), at.rows[at.start + position])
 
 
 def _skip(clause: BoundClause, start: int, path: Path) -> int:
@@ -160,14 +170,18 @@ def _ways(clause: BoundClause, rows: Sequence[Row], pattern: p.Pattern, at: Mome
     """The paths that go on from `at.path` through the pattern, in the order of preference."""
 
     def onward(part: p.Pattern, path: Path) -> Iterator[Path]:
-        return _ways(clause, rows, part, Moment(rows, at.start, path, -1, at.number), excluded)
+        return _ways(clause, rows, part, replace(at, path=path), excluded)
 
     checkpoint()
     path = at.path
     match pattern:
         case p.Single(label=label):
             taken: Path = (*path, (label, excluded))
-            if _may_take(clause, label, Moment(rows, at.start, taken, len(path), at.number)):
+            here = Moment(rows, at.start, taken, len(path), at.number)
+            if not _in_reach(clause, here):
+                if at.cut is not None and path:
+                    at.cut.append(path)
+            elif _may_take(clause, label, here):
                 yield taken
         case p.Sequence(parts=parts):
             yield from _sequence(onward, parts, path)
@@ -179,7 +193,9 @@ def _ways(clause: BoundClause, rows: Sequence[Row], pattern: p.Pattern, at: Mome
         case p.Excluded(part=part):
             yield from _ways(clause, rows, part, at, True)
         case p.Repeat():
-            yield from _repeat(onward, pattern, path, len(rows) - at.start - len(path))
+            room = len(rows) - at.start - len(path)
+            if at.cut is not None or p.may_be_empty(pattern.part) or pattern.least <= room:
+                yield from _repeat(onward, pattern, path, room)
         case p.Start():
             if at.start + len(path) == 0:
                 yield path
@@ -203,8 +219,6 @@ def _repeat(onward: Onward, repeat: p.Repeat, path: Path, room: int) -> Iterator
 
     There is room for so many further rows.
     """
-    if not p.may_be_empty(repeat.part) and repeat.least > room:
-        return
     # Rounds beyond one for each row take nothing.
     least = min(repeat.least, room + 1)
     if repeat.most is not None:
@@ -243,15 +257,19 @@ def _loop(onward: Onward, repeat: p.Repeat, path: Path) -> Iterator[Path]:
             yield longer
 
 
-def _may_take(clause: BoundClause, label: str, at: Moment) -> bool:
+def _in_reach(clause: BoundClause, at: Moment) -> bool:
+    """Is there such a row, and is it within the window?"""
     row = at.start + at.position
     if row >= len(at.rows):
         return False
-    if clause.within is not None:
-        time = clause.order_by[0].column
-        first, last = at.rows[at.start][time], at.rows[row][time]
-        if first is None or last is None or _steps(arithmetic("-")(last, first)) >= clause.within:
-            return False
+    if clause.within is None:
+        return True
+    time = clause.order_by[0].column
+    first, last = at.rows[at.start][time], at.rows[row][time]
+    return first is not None and last is not None and _steps(arithmetic("-")(last, first)) < clause.within
+
+
+def _may_take(clause: BoundClause, label: str, at: Moment) -> bool:
     condition = clause.conditions.get(label)
     return condition is None or value_of(condition, at) is True
 

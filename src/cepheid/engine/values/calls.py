@@ -187,7 +187,7 @@ def kind_of(node: s.Expression, parts: list[Column]) -> pa.DataType:
     """The Arrow type of what an operator or a function gives where it takes Python's values."""
     kinds = [part.type for part in parts]
     match node:
-        case s.Call(function="cast", arguments=(_, s.Literal(value=target))):
+        case s.Call(function="cast", arguments=(_, s.Literal(value=str(target)))):
             return cast_kind(target)
         case s.Call(function="in zone", arguments=(_, s.Literal(value=zone))):
             return pa.timestamp("us", zone)

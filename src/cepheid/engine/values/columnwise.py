@@ -192,7 +192,8 @@ def _member(operand: Column, members: tuple[s.Expression, ...], resolve: Resolve
         alike = {bool} if pa.types.is_boolean(kind) else alike
         if not pa.types.is_decimal(kind) and {type(item) for item in literal} <= alike:
             if pa.types.is_floating(kind):  # -0.0 is 0.0, but hashes differ
-                operand, literal = pc.add(operand, 0.0), [float(item or 0) + 0.0 for item in literal]
+                operand = pc.add(operand, 0.0)
+                literal = [float(item) + 0.0 for item in literal if isinstance(item, int | float)]
             found = pc.is_in(operand, value_set=pa.array(literal, kind))
             return pc.if_else(pc.is_null(operand), pa.scalar(None, pa.bool_()), found)
     return _fold(pc.or_kleene, [beside("=", operand, value(member, resolve)) for member in members])

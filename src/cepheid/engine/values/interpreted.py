@@ -24,8 +24,20 @@ from cepheid.language import syntax as s
 from cepheid.language.schema import DataType
 
 MOST_ANSWERS = 200_000  # that are kept for one condition over one table
+MOST_CHOICES = 4_000_000  # of different values, up to which a condition has a byte for each...
+CHOICES_OF_A_ROW = 100  # ... and for each row so many
+UNKNOWN = 255
 
 _numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was answered for the values that a condition reads: a byte for each choice of different values."""
+
+    condition: Interpreted
+    reads: tuple[tuple[int, int, list[int]], ...]  # which row, how many different values, and by row the value's number
+    known: bytearray
 
 
 @dataclass(frozen=True)
@@ -37,32 +49,58 @@ class Kept:
 
     columns: dict[str, Any]
     texts: pa.Array  # of which arrays hold the ranks
-    codes: dict[str, npt.NDArray[np.int64] | None] = field(default_factory=dict)  # None: of a kind without codes
+    codes: dict[str, list[int] | None] = field(default_factory=dict)  # None: of a kind without codes
     answers: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    tables: dict[int, Answers | None] = field(default_factory=dict)  # None: by the values themselves
+
+    def table(self, condition: Interpreted) -> Answers | None:
+        """The answers to a condition, where it reads nothing but a few different values."""
+        if id(condition) not in self.tables:
+            self.tables[id(condition)] = self._new_table(condition)
+        return self.tables[id(condition)]
+
+    def _new_table(self, condition: Interpreted) -> Answers | None:
+        reads, size = [], 1
+        if condition.aggregates:
+            return None
+        for attribute in condition.attributes:
+            codes = self.coded(attribute.name)
+            if codes is None:
+                return None
+            different = max(codes, default=0) + 1
+            reads.append((condition.references.index(attribute.of), different, codes))
+            size *= different
+            if size > min(MOST_CHOICES, CHOICES_OF_A_ROW * len(codes)):
+                return None
+        return Answers(condition, tuple(reads), bytearray([UNKNOWN]) * size)
 
     def key(self, attributes: Sequence[s.Attribute], rows: dict[s.Reference, Any]) -> tuple[int, ...] | None:
         """What the values are that a condition reads, as numbers; None where that takes the values themselves."""
         found = []
         for attribute in attributes:
-            if attribute.name not in self.codes:
-                self.codes[attribute.name] = _coded(self.columns[attribute.name])
-            codes = self.codes[attribute.name]
+            codes = self.coded(attribute.name)
             if codes is None:
                 return None
-            found.append(int(codes[int(rows[attribute.of])]))
+            found.append(codes[int(rows[attribute.of])])
         return tuple(found)
+
+    def coded(self, name: str) -> list[int] | None:
+        """A number for the value of each row: 0 for NULL."""
+        if name not in self.codes:
+            self.codes[name] = _coded(self.columns[name])
+        return self.codes[name]
 
 
 _columns: dict[int, Kept] = {}  # by the number of a filled layout
 
 
-def _coded(column: Any) -> npt.NDArray[np.int64] | None:
+def _coded(column: Any) -> list[int] | None:
     try:
         encoded = pc.dictionary_encode(column)
     except pa.ArrowNotImplementedError:
         return None
     indices = encoded.combine_chunks().indices if isinstance(encoded, pa.ChunkedArray) else encoded.indices
-    found: npt.NDArray[np.int64] = pc.fill_null(indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    found: list[int] = (pc.fill_null(indices, -1).to_numpy(zero_copy_only=False).astype(np.int64) + 1).tolist()
     return found
 
 
@@ -98,6 +136,19 @@ class Interpreted:
 
     def __call__(self, number: int, *given: Any) -> int:
         kept = _columns[int(number)]
+        table = kept.table(self)
+        if table is None:
+            return self.remembered(kept, given)
+        place = 0
+        for which, different, codes in table.reads:
+            place = place * different + codes[given[which]]
+        answer = table.known[place]
+        if answer == UNKNOWN:
+            answer = table.known[place] = self.answer(kept, dict(zip(self.references, given, strict=True)), ())
+        return answer
+
+    def remembered(self, kept: Kept, given: Sequence[Any]) -> int:
+        """The same for many different values, or with aggregates."""
         rows = dict(zip(self.references, given, strict=False))
         values = given[len(self.references) :]
         read = kept.key(self.attributes, rows)

@@ -93,6 +93,7 @@ def bind_clause(clause: Clause, columns: Columns, keys: tuple[ComputedKey, ...] 
         dialect=clause.dialect,
         longest=clause.longest,
         zone=columns.zone,
+        partial=clause.partial,
         keys=keys,
     )
     binder.check_names(bound)
@@ -195,7 +196,7 @@ class _Binder:
             zone = zone_info(self.columns.zone)
             known = value if value.tzinfo is not None else value.replace(tzinfo=zone)
             value = known.astimezone(UTC).astimezone(zone)
-        return s.Literal(value, span=literal.span)
+        return s.Literal(value, span=literal.span)  # type: ignore[arg-type]
 
     def clock(self, name: str) -> s.Literal:
         """The time at which a query begins."""

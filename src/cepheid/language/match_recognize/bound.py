@@ -132,6 +132,7 @@ class BoundClause:
     skip_span: Span = NOWHERE
     dialect: str = "spark"
     longest: bool = False  # the longest match at a row, the preferred one of equally long ones
+    partial: bool = False  # also report matches whose window passes before they are complete
     keys: tuple[ComputedKey, ...] = ()  # columns that the table itself does not have
 
     @property

@@ -46,6 +46,12 @@ def check_clause(clause: Clause) -> None:
             if isinstance(node, p.Excluded):
                 hint = "leave out {- -}, or WITH UNMATCHED ROWS"
                 _fail(clause, "an exclusion in a clause that shows all rows", node.span, "exclusion", hint)
+    if clause.partial and (clause.within is None or clause.rows is Rows.ALL_WITH_UNMATCHED):
+        at = clause.text.upper().rfind("OUTPUT_PARTIAL")
+        message, hint = "output_partial without WITHIN", "add a window: PATTERN (...) WITHIN INTERVAL '1' HOUR"
+        if clause.within is not None:
+            message, hint = "output_partial with all unmatched rows", "leave out WITH UNMATCHED ROWS"
+        _fail(clause, message, (at, at + len("output_partial")), "clause-option", hint)
     names: set[str] = set()
     for measure in clause.measures:
         if measure.name.canonical in names:

@@ -98,7 +98,7 @@ def _clause(reader: Reader) -> Clause:
     for each in written:
         if exceeds(each, MAX_DEPTH, MAX_TEXT):
             too_deep(reader, each.span)
-    longest = _options(reader) if reader.at_words("OPTIONS") else False
+    options = _options(reader)
     _misplaced(reader)
     reader.expect_symbol(")")
     known = {*labels_of(pattern), *(subset.name.canonical for subset in subsets)}
@@ -115,8 +115,8 @@ def _clause(reader: Reader) -> Clause:
         reader.text,
         reader.dialect,
         tuple(keys),
-        longest,
-        reader.tables,
+        tables=reader.tables,
+        **options,
     )
     check_clause(clause)
     return clause
@@ -134,19 +134,26 @@ def with_structs(expression: Expression, labels: set[str]) -> Expression:
     return expression
 
 
-def _options(reader: Reader) -> bool:
-    """OPTIONS (use_longest_match = true), which BigQuery has."""
-    reader.advance()
+# What OPTIONS may turn on: use_longest_match is BigQuery's.
+_OPTIONS = {"USE_LONGEST_MATCH": "longest", "OUTPUT_PARTIAL": "partial"}
+
+
+def _options(reader: Reader) -> dict[str, bool]:
+    """OPTIONS (use_longest_match = true, output_partial = true)."""
+    chosen: dict[str, bool] = {}
+    if not reader.take_words("OPTIONS"):
+        return chosen
     reader.expect_symbol("(")
-    longest = False
     while not reader.take_symbol(")"):
-        reader.expect_words("USE_LONGEST_MATCH")
+        if reader.token.upper not in _OPTIONS:
+            reader.unexpected(*_OPTIONS)
+        name = _OPTIONS[reader.advance().upper]
         reader.expect_symbol("=")
         if reader.token.upper not in ("TRUE", "FALSE"):
             reader.unexpected("TRUE", "FALSE")
-        longest = reader.advance().upper == "TRUE"
+        chosen[name] = reader.advance().upper == "TRUE"
         reader.take_symbol(",")
-    return longest
+    return chosen
 
 
 _ORDER = ("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "WITHIN", "SUBSET", "DEFINE")

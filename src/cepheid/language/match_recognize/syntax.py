@@ -215,4 +215,5 @@ class Clause:
     dialect: str = "spark"
     keys: tuple[KeyExpression, ...] = ()
     longest: bool = False  # the longest match at a row rather than the preferred one (BigQuery)
+    partial: bool = False  # also report matches whose window passes before they are complete
     tables: frozenset[str] = frozenset()  # names of the table, which may stand before its columns

@@ -481,7 +481,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def minus(self, meta: Meta, parts: list[Any]) -> s.Expression:
         operand = parts[1]
         if isinstance(operand, s.Literal) and type(operand.value) in (int, float, Decimal):
-            return s.Literal(within(-operand.value), span=_span(meta))
+            return s.Literal(within(-operand.value), span=_span(meta))  # type: ignore[operator,arg-type]
         return s.Negative(operand, span=_span(meta))
 
     def plus(self, meta: Meta, parts: list[Any]) -> s.Expression:

@@ -50,7 +50,7 @@ from cepheid.runners.stream.changing import (
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, new_record
 from cepheid.runners.stream.remembered import run_step
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 
 QUERIES = "name string, text string, options string, enabled boolean"
 _CONTROL = "control"
@@ -76,7 +76,9 @@ def match_changing(
         running.when_full,
         running.batch_seconds(),
     )
-    step = Step((), (), whole_steps(running.delay, bound, "delay"), schema=schema, dedupe=options.dedupe, budget=budget)
+    step = StreamStep(
+        (), (), whole_steps(running.delay, bound, "delay"), schema=schema, dedupe=options.dedupe, budget=budget
+    )
     serving = Serving(schema, options.roles(), keys, shards, step)
     marks = Marks.beside(df.columns, bad)
     packed = _packed(df, marks, bound.lower or bound.time, keys, shards).unionAll(_rows(df, queries, shards))

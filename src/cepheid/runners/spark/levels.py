@@ -16,7 +16,7 @@ from cepheid.runners.composition import events_schema, lateness, options_of_matc
 from cepheid.runners.options import Options
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.composed import Level
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from cepheid.runners.worker_plans import WorkerPlan
 
 
@@ -30,6 +30,7 @@ class Source:
     returned: tuple[str, ...] | None  # the names under which it returns those; None: it does not return one
     number: int
     group: int = 0  # which of the states it runs in
+    behind: int = 0  # how far its clock is behind that of the events
 
     @classmethod
     def of_plan(cls, worker_plan: WorkerPlan, number: int, group: int, keys: Sequence[str] | None = None) -> Source:
@@ -51,21 +52,24 @@ def levels_of(
         return found
     if options.lower is not None or options.uncertainty is not None or options.existence is not None:
         raise CepheidError("on a stream, FROM needs matches of events with exact times", hint="match a batch")
-    known, own = dict(sources), options_of_matches(options)
+    known, reading = dict(sources), options_of_matches(options)
     for name, query in composed.items():
         read = [known[source] for source in query.sources]
         group = read[0].group
         if any(each.group != group for each in read):
             raise CepheidError(f"query '{name}' reads queries with different keys", hint="give them the same")
         schema = events_schema({source: known[source].schema for source in query.sources}, options)
-        plan = make_plan(query.bind(Schema.from_arrow(schema, **own.roles())), None, own, decide_later=True)[0]
+        plan = make_plan(query.bind(Schema.from_arrow(schema, **reading.roles())), None, reading, decide_later=True)[0]
         _check_level(name, plan, read, spread[group])
         worker_plan = ship(plan, schema, name)
         narrow = pa.schema([column for column in schema if column.name in worker_plan.plan.bound.schema.names])
-        step = Step((worker_plan,), (len(known),), max(each.lateness or 0 for each in read), schema=narrow)
-        level = Level(name, tuple((source, known[source].number) for source in query.sources), step, options)
+        late = tuple(each.lateness or 0 for each in read)
+        behind = max(each.behind + own for each, own in zip(read, late, strict=True))
+        step = StreamStep((worker_plan,), (len(known),), behind, schema=narrow)
+        level = Level(name, tuple((source, known[source].number) for source in query.sources), step, options, late)
         found[group].append(level)
-        known[name] = Source.of_plan(worker_plan, len(known), group, read[0].returned or ())
+        source = Source.of_plan(worker_plan, len(known), group, read[0].returned or ())
+        known[name] = replace(source, behind=behind)
     ordered = [level for of_group in found for level in of_group]
     numbers = {name: source.number for name, source in sources.items()}
     numbers |= {level.name: len(sources) + place for place, level in enumerate(ordered)}

@@ -41,7 +41,7 @@ from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.composed import Level
 from cepheid.runners.stream.identity import Fingerprint, fingerprint, new_record
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 from cepheid.runners.stream.totals import whole_here
 from cepheid.runners.worker_plans import WorkerPlan, as_named, common_result
 
@@ -268,7 +268,7 @@ def _stepped(
     narrow = pa.schema([column for column in arrow_schema(df) if column.name in needed])
     bytes_here = options.max_state_bytes and max(1, options.max_state_bytes // running.fingerprint.shards)
     budget = Budget(bytes_here, options.max_key_events, options.when_full, options.batch_seconds())
-    step = Step(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
+    step = StreamStep(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
     aside = str(running.reading.options.aside) if running.reading.options.aside is not None else None
     named = shipments[0].name is not None
     telling = Telling(options.late_events, idle, aside, named, running.adopts)

@@ -41,7 +41,7 @@ _KEYWORDS = _BEFORE_TABLE | {
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundClause:
     """A clause in a statement: where its table begins, where the clause begins, and where it ends."""
 
     clause: Clause
@@ -80,7 +80,7 @@ def query(spark: Session, statement: str, dialect: str = "spark", **options: Any
                 spark.catalog.dropTempView(view)
 
 
-def first_clause(text: str, dialect: str, subquery: Subquery | None = None) -> Found | None:
+def first_clause(text: str, dialect: str, subquery: Subquery | None = None) -> FoundClause | None:
     """The first MATCH_RECOGNIZE of a statement; its table holds no other one. `subquery` runs queries inside of it.
 
     >>> found = first_clause("SELECT * FROM t AS x MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS true) m", "spark")
@@ -95,7 +95,7 @@ def first_clause(text: str, dialect: str, subquery: Subquery | None = None) -> F
             reader = Reader(text, words, number + 1, dialect)
             reader.subquery, reader.tables = subquery, _table_names(words, number)
             clause = clause_at(reader)
-            return Found(clause, source, token.start, reader.ahead(-1).end)
+            return FoundClause(clause, source, token.start, reader.ahead(-1).end)
     return None
 
 

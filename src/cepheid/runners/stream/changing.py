@@ -27,7 +27,7 @@ from cepheid.runners.options import Options
 from cepheid.runners.remembered import Remembered
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, aspects
-from cepheid.runners.stream.state import Outcome, Step, Store
+from cepheid.runners.stream.state import Outcome, Store, StreamStep
 from cepheid.runners.worker_plans import WorkerPlan, ship_here
 
 _plans = Remembered[WorkerPlan](most=1_000)  # of this worker
@@ -49,7 +49,7 @@ class Serving:
     roles: Mapping[str, Any]
     keys: tuple[str, ...]
     shards: int
-    step: Step  # without queries
+    step: StreamStep  # without queries
 
     def worker_plan(self, name: str, asked: SearchRequest) -> WorkerPlan:
         """The plan of a query; an error says what is wrong with it."""
@@ -81,7 +81,7 @@ class Serving:
         """What the state belongs to."""
         return Fingerprint(self.shards, self.keys, {each.name or "": aspects(each.plan) for each in shipments})
 
-    def ready(self, queries: Mapping[str, SearchRequest]) -> tuple[Step, Fingerprint]:
+    def ready(self, queries: Mapping[str, SearchRequest]) -> tuple[StreamStep, Fingerprint]:
         """The step that serves some queries."""
         shipments = tuple(self.worker_plan(name, asked) for name, asked in queries.items())
         plans = tuple(each.plan for each in shipments)
@@ -154,7 +154,7 @@ def read_row(row: Mapping[str, Any]) -> SearchRequest:
     return SearchRequest(text, json.dumps(options, sort_keys=True))
 
 
-def idle_step(step: Step, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
+def idle_step(step: StreamStep, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
     """What a step is when there is no query: time goes on, and nothing is kept."""
     newest = max((time for time in (clock.newest, newest) if time is not None), default=None)
     until = clock.until

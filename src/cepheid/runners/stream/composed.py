@@ -19,7 +19,7 @@ from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Known
 from cepheid.runners.stream.incremental import Stepper
 from cepheid.runners.stream.remembered import run_step
-from cepheid.runners.stream.state import Outcome, Step, Store
+from cepheid.runners.stream.state import Outcome, Store, StreamStep
 
 APART = 1 << 40  # numbers of chunks between one level and the next
 
@@ -30,7 +30,7 @@ class Level:
 
     name: str
     sources: tuple[tuple[str, int], ...]  # the names of those, and their numbers
-    step: Step  # its `delay` is how long after their end those matches may become known
+    step: StreamStep  # its `delay` is how long after their end those matches may become known
     options: Options
     lateness: tuple[int, ...] = ()  # the same of each source, by the source's clock, where `delay` is by the events'
 
@@ -104,7 +104,9 @@ def run_composed(
         assert schema is not None
         come = [united([schema.empty_table(), *came]).select(schema.names).cast(schema)] if came else []
         until = [known[number] for number in names]
-        seen = None if any(each is None for each in until) else min(each for each in until if each is not None) + 1
+        late = level.lateness or (level.step.delay,) * len(until)
+        passed = [each - own for each, own in zip(until, late, strict=True) if each is not None]
+        seen = None if len(passed) < len(until) else min(passed) + level.step.delay + 1
         before = clocks[level.name]
         below = run_step(level.step, before, StoreApart(store, before.apart * APART), come, seen)
         clocks[level.name] = replace(below.clock, queries=before.queries)

@@ -26,14 +26,14 @@ from cepheid.runners.stream.composed import APART, Level, places_of, staying
 from cepheid.runners.stream.identity import Fingerprint, fingerprint
 from cepheid.runners.stream.incremental_shard import ChunkCache, Resident
 from cepheid.runners.stream.saved import Saved
-from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.worker_plans import WorkerPlan, ship_here
 
 
 class ResidentLevels(Resident):
     """Queries that read events, and above them those that read their matches, level by level."""
 
-    def __init__(self, step: Step, schema: pa.Schema, known: Fingerprint, levels: Sequence[Level]) -> None:
+    def __init__(self, step: StreamStep, schema: pa.Schema, known: Fingerprint, levels: Sequence[Level]) -> None:
         super().__init__(step, schema, known)
         self.levels = [(level, _resident(level)) for level in levels]
 
@@ -53,7 +53,7 @@ class ResidentLevels(Resident):
         for (_, above), own in zip(self.levels, held.above, strict=True):
             above.go_back(own)
 
-    def sources(self) -> list[tuple[Step, pa.Table, int | None]]:
+    def sources(self) -> list[tuple[StreamStep, pa.Table, int | None]]:
         """What is kept of the events of all levels."""
         return [*super().sources(), *(source for _, above in self.levels for source in above.sources())]
 
@@ -145,7 +145,7 @@ def local_levels(queries: Mapping[str, Any], shipments: Sequence[WorkerPlan], op
         narrow = pa.schema([column for column in schema if column.name in worker_plan.plan.bound.schema.names])
         number = numbers[name] = len(numbers)
         behind[name] = max(behind[source] + each for source, each in zip(sources, late, strict=True))
-        step = Step((worker_plan,), (number,), behind[name], plans=(worker_plan.plan,), schema=narrow)
+        step = StreamStep((worker_plan,), (number,), behind[name], plans=(worker_plan.plan,), schema=narrow)
         levels.append(Level(name, tuple((source, numbers[source]) for source in sources), step, options, tuple(late)))
         known[name] = worker_plan
     return levels

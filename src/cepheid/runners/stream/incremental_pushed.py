@@ -14,19 +14,19 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Int64s, Matches
-from cepheid.engine.data.table import EventTable
-from cepheid.engine.incremental.core import BEGINNING, Core, Found
+from cepheid.engine.data.table import EventTable, times_of
+from cepheid.engine.incremental.core import BEGINNING, Core
 from cepheid.engine.incremental.queries import refusal
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.incremental_shard import ChunkCache, Ends, Resident
-from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan, result_batches
 
 MOST_HELD = 50  # rows of tables that lie in memory for each event that is kept
 
 
-def is_incremental(step: Step, schema: pa.Schema) -> bool:
+def is_incremental(step: StreamStep, schema: pa.Schema) -> bool:
     """Can all queries of a step go on where they stopped?"""
     return all(refusal(plan, schema) is None for plan in step.plans)
 
@@ -53,7 +53,7 @@ class HeldLog(ChunkCache):
 class ResidentIncremental(Resident):
     """A stream's state in memory: a log of events, and a search for each query."""
 
-    def __init__(self, step: Step, schema: pa.Schema, fingerprint: Fingerprint) -> None:
+    def __init__(self, step: StreamStep, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self.cores: list[Core] = []
         self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
         super().__init__(step, schema, fingerprint)
@@ -106,7 +106,7 @@ class ResidentIncremental(Resident):
     def lay_down(self, table: pa.Table, until: int | None) -> None:
         """Begins anew with these events."""
         self.log = EventLog(self.schema, self.log._as_table)
-        self.cores = [Core(plan, self.schema) for plan in self.step.plans]
+        self.cores = [Core(plan) for plan in self.step.plans]
         begins = self.step.begins(table)
         arrived = [core.read(table) for core in self.cores] if table.num_rows else []
         for number, (core, each) in enumerate(zip(self.cores, arrived, strict=False)):
@@ -179,11 +179,12 @@ class ResidentIncremental(Resident):
         """The rows of matches that are shown as their events; None if the result has other types than the events."""
         names, clock = worker_plan.plan.bound.schema.names, worker_plan.plan.bound.schema.time
         chosen = [each.rows[each.rows != MISSING] for each in matches.chosen]
-        taken = self.log.take(np.concatenate(chosen))
-        columns = [taken.column(name).combine_chunks() for name in names]
-        times, kind = self.step.begins(taken), taken.schema.field(clock).type
+        kind = self.schema.field(clock).type
         if kind != pa.int64() and not pa.types.is_timestamp(kind):
             return None
+        taken = dict(zip(self.schema.names, self.log.arrays(np.concatenate(chosen)), strict=True))
+        columns = [taken[name] for name in names]
+        times = times_of(pa.table({clock: taken[clock]}), clock)
         first, last = np.full(len(matches), NEVER), np.full(len(matches), BEGINNING)
         shown, start = [], 0
         for each, rows in zip(matches.chosen, chosen, strict=True):
@@ -223,4 +224,4 @@ def _places(rows: Int64s, places: Int64s, chosen: Int64s) -> Int64s:
     return np.where(chosen == MISSING, MISSING, found)
 
 
-__all__ = ["Found", "ResidentIncremental", "is_incremental"]
+__all__ = ["ResidentIncremental", "is_incremental"]

@@ -18,13 +18,13 @@ from cepheid.runners.stream.carried import Pending
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.incremental_replay import ResidentKept
-from cepheid.runners.stream.state import Step
+from cepheid.runners.stream.state import StreamStep
 
 
 class ResidentRuns(ResidentKept):
     """A stream's state in memory for one query, with its runs."""
 
-    def __init__(self, step: Step, schema: pa.Schema, fingerprint: Fingerprint) -> None:
+    def __init__(self, step: StreamStep, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self._runs = KeptRuns(step.plans[0])
         self._keeps = True  # False: there were too many runs; each step searches the events again
         super().__init__(step, schema, fingerprint)

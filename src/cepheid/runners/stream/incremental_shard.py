@@ -30,7 +30,7 @@ from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.idle_keys import key_codes
 from cepheid.runners.stream.saved import Saved
-from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.worker_plans import WorkerPlan
 
 Int64s = npt.NDArray[np.int64]
@@ -83,7 +83,7 @@ class ChunkCache:
 class Resident:
     """A stream's state in memory: the events that a later match may need, and the clock."""
 
-    def __init__(self, step: Step, schema: pa.Schema, fingerprint: Fingerprint) -> None:
+    def __init__(self, step: StreamStep, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self.step, self.schema, self.fingerprint = step, schema, fingerprint
         self.until: int | None = None  # all events up to here have been seen
         self.newest: int | None = None
@@ -228,7 +228,7 @@ class Resident:
             return pa.concat_tables(self.pieces)
         return self.pieces[0]
 
-    def sources(self) -> list[tuple[Step, pa.Table, int | None]]:
+    def sources(self) -> list[tuple[StreamStep, pa.Table, int | None]]:
         """What is kept of which queries' events, and up to when all of them have been seen."""
         return [(self.step, self.table(), self.until)]
 

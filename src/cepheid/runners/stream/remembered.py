@@ -25,7 +25,7 @@ from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.incremental import SEARCH, Stepper
 from cepheid.runners.stream.incremental_kinds import resident_kind
 from cepheid.runners.stream.incremental_shard import Resident
-from cepheid.runners.stream.state import Outcome, Step, Store, to_join
+from cepheid.runners.stream.state import Outcome, Store, StreamStep, to_join
 
 LEAST = 5_000  # retained events; fewer are searched again in less time than a search takes to go on
 TIMES = 2  # retained events for each new one, from which on a search that goes on is faster than a new one
@@ -42,7 +42,7 @@ class RememberedSearch:
 
 def run_step(step: Stepper, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
     """A step with the search that is remembered, where that is faster, or over the retained events."""
-    if not isinstance(step, Step):
+    if not isinstance(step, StreamStep):
         return step.run(clock, store, fresh, newest)
     found = store.remembered.pop(SEARCH, None)
     if not pays(clock, fresh) or not goes_on(step):
@@ -57,14 +57,14 @@ def pays(clock: Clock, fresh: Sequence[pa.Table]) -> bool:
     return kept >= max(LEAST, TIMES * came) and sum(chunk.size for chunk in clock.chunks) <= MOST_BYTES
 
 
-def goes_on(step: Step) -> bool:
+def goes_on(step: StreamStep) -> bool:
     """Can the search of a step go on, and do times alone say which events it needs?"""
     if not step.plans or step.schema is None or step.dedupe or step.budget != Budget():
         return False
     return all(reach(plan) is not None for plan in step.plans) and resident_kind(step, step.schema) is not Resident
 
 
-def rebuilt(step: Step, clock: Clock, store: Store) -> RememberedSearch:
+def rebuilt(step: StreamStep, clock: Clock, store: Store) -> RememberedSearch:
     """The search that has seen the events of the store."""
     assert step.schema is not None
     tables = step.read(store, clock.chunks)
@@ -79,7 +79,7 @@ def rebuilt(step: Step, clock: Clock, store: Store) -> RememberedSearch:
 
 
 def run_remembered(
-    step: Step,
+    step: StreamStep,
     clock: Clock,
     store: Store,
     fresh: Sequence[pa.Table],
@@ -105,7 +105,7 @@ def run_remembered(
 
 
 def stored(
-    step: Step,
+    step: StreamStep,
     clock: Clock,
     store: Store,
     arrived: pa.Table | None,
@@ -151,7 +151,7 @@ def removed(store: Store, chunk: Chunk, spans: dict[int, tuple[int, int]]) -> No
         store.remove_keys(chunk.number)
 
 
-def taking_part(step: Step, arrived: pa.Table | None) -> pa.Table | None:
+def taking_part(step: StreamStep, arrived: pa.Table | None) -> pa.Table | None:
     """Those of some new events that some query may need."""
     if arrived is None or not arrived.num_rows or any(plan.scan.every_event for plan in step.plans):
         return arrived

@@ -122,7 +122,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Step:
+class StreamStep:
     """What is the same in every step of a stream."""
 
     shipments: tuple[WorkerPlan, ...]
@@ -301,11 +301,11 @@ class Step:
         """Has half of a chunk of sleeping keys expired, so that it should be written anew?"""
         return chunk.middle is not None and chunk.middle <= self.gone(until)
 
-    def ready(self) -> Step:
+    def ready(self) -> StreamStep:
         """The same with plans that can run in this process."""
         return replace(self, plans=tuple(worker_plan.unpacked() for worker_plan in self.shipments))
 
-    def for_shards(self, planned: int, shards: int) -> Step:
+    def for_shards(self, planned: int, shards: int) -> StreamStep:
         """The same where there are so many shards, rather than as many as were planned: each has its part."""
         most = self.budget.max_bytes
         return replace(self, budget=replace(self.budget, max_bytes=most and max(1, most * planned // shards)))

@@ -21,7 +21,7 @@ from cepheid.plan.physical import Plan
 
 
 @dataclass(frozen=True)
-class Query:
+class IntervalQuery:
     """What a kernel needs besides events."""
 
     match_score: MatchScore
@@ -46,7 +46,7 @@ def compile_conditions(plan: Plan, events: EventTable, prepared: Prepared, order
     return Conditions(compiled.program, _columns(compiled, plan, events, prepared), compiled.predicate.call)
 
 
-def compile_query(plan: Plan, events: EventTable, prepared: Prepared) -> Query:
+def compile_query(plan: Plan, events: EventTable, prepared: Prepared) -> IntervalQuery:
     """The query in the order of the pattern, which is how matches are judged whatever the search."""
     codes = prepared.timed.compared.shape[0]
     match_score = worth_of(plan, prepared.step, codes)
@@ -56,7 +56,7 @@ def compile_query(plan: Plan, events: EventTable, prepared: Prepared) -> Query:
         problem = f"the condition has {program.branches} alternatives; with negation and imprecise time"
         raise EngineError(f"{problem} at most {MAX_BRANCHES} are supported", hint="use fewer ORs")
     scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, codes)
-    return Query(
+    return IntervalQuery(
         match_score,
         program,
         _columns(compiled, plan, events, prepared),

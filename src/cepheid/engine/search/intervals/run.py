@@ -13,7 +13,7 @@ from cepheid.engine.data.timed import Prepared, prepare
 from cepheid.engine.program.placing import Order
 from cepheid.engine.search.intervals.forward import search_forward
 from cepheid.engine.search.intervals.passes import any_state, sorted_pass
-from cepheid.engine.search.intervals.query import Query, compile_conditions, compile_query
+from cepheid.engine.search.intervals.query import IntervalQuery, compile_conditions, compile_query
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
 from cepheid.engine.search.intervals.results import SearchRequest
 from cepheid.engine.search.intervals.search import search
@@ -36,7 +36,7 @@ def run_intervals(plan: Plan, events: EventTable, after: int, until: int) -> Mat
     return picked(plan, events, matches_of(plan, prepared, *found), until)
 
 
-def run_forward(plan: Plan, prepared: Prepared, query: Query, after: int, until: int) -> Any:
+def run_forward(plan: Plan, prepared: Prepared, query: IntervalQuery, after: int, until: int) -> Any:
     """Queries with Kleene plus or missing events, in the order of the pattern."""
     method = plan.options.get("method") or "auto"
     if method not in ("auto", "query-order"):
@@ -54,7 +54,9 @@ def run_forward(plan: Plan, prepared: Prepared, query: Query, after: int, until:
     )
 
 
-def run_sequences(plan: Plan, events: EventTable, prepared: Prepared, query: Query, after: int, until: int) -> Any:
+def run_sequences(
+    plan: Plan, events: EventTable, prepared: Prepared, query: IntervalQuery, after: int, until: int
+) -> Any:
     """Sequences of single events: what the kernel of a method finds, counters, the cost of what was too expensive."""
     positives, limits = len(plan.bound.positives), plan.limits
     method = chosen_method(plan, prepared)

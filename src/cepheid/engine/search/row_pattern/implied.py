@@ -129,7 +129,7 @@ def _is_time(clause: BoundClause, node: s.Expression) -> bool:
 def window_of(clause: BoundClause, table: pa.Table) -> int | None:
     """The window of a clause over a table, in steps of its first sort key: the stated one, or a shorter implied one."""
     implied = implied_window(clause)
-    if implied is None:
+    if implied is None or clause.partial:
         return clause.within
     column = table.column(clause.order_by[0].column)
     fits = pa.types.is_integer if isinstance(implied, int) else pa.types.is_timestamp
@@ -141,6 +141,8 @@ def window_of(clause: BoundClause, table: pa.Table) -> int | None:
 
 def on_start(clause: BoundClause) -> list[s.Expression]:
     """Conditions of labels that every match has, which read its first row alone; as conditions of that row."""
+    if clause.partial:  # what is not complete lacks some of these labels
+        return []
     return [
         at_hand(part)
         for label in sorted(needed_labels(clause.pattern) & clause.conditions.keys())
@@ -151,6 +153,8 @@ def on_start(clause: BoundClause) -> list[s.Expression]:
 
 def without_start_conditions(clause: BoundClause) -> BoundClause:
     """The clause without the conditions that `on_start` has."""
+    if clause.partial:
+        return clause
     conditions = dict(clause.conditions)
     for label in needed_labels(clause.pattern) & conditions.keys():
         rest = [part for part in conjuncts(conditions[label]) if not _reads_start_alone(part, clause.pattern)]

@@ -59,7 +59,7 @@ NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
 NEEDS_MEMORY = 3  # the search failed so often that it had better begin again with a memory under keys
 TOO_MANY_ROWS = 4  # the matches have more rows in all than there is room for
 # In Scratch.state: lengths, failures, and where an attempt that ran out of rows goes on, if it does.
-TRAIL, MARKS, CUT, FAILURES, RESUMES, AT_STEP, AT_ROW, DEPTH, UNDONE, BEST = range(10)
+TRAIL, MARKS, CUT, FAILURES, PARTIAL, RESUMES, AT_STEP, AT_ROW, DEPTH, UNDONE, BEST = range(11)
 MOST_TAKEN = 1 << 27
 ROOM = 1024  # choices and marks to begin with
 
@@ -96,6 +96,7 @@ class Mode(NamedTuple):
     longest: int = 0  # the longest match at a row, the preferred one of equally long ones (BigQuery)
     base: int = 0  # the first row that `dead` knows
     allowance: int = 0  # failures after which the search stops with NEEDS_MEMORY; 0: it never does
+    partial: int = 0  # also report paths that the window cuts off where no match begins
     most_taken: int = MOST_TAKEN  # rows of all matches after which it stops with TOO_MANY_ROWS
 
 
@@ -109,13 +110,13 @@ class Scratch(NamedTuple):
     undo: Int64s  # registers and what they held
     registers: Int64s
     state: Int64s  # the lengths of trail and marks, whether the window cut something off, failures in all, ...
-    best: Int32s  # the longest path so far, if that is what is wanted
+    best: Int32s  # the longest path so far, if that is what is wanted, or the first one that the window cut off
     dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
 
 
 BYTES = types.uint8[::1]
 ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES, INT64S, INT64S, BYTES), Rows)
-MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 9), Mode)
+MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 10), Mode)
 SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, INT32S, BYTE_ROWS), Scratch)
 RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
 INT = types.int64
@@ -246,7 +247,7 @@ def begin_attempt(scratch: Scratch, start: int) -> tuple[int, int, int, int, int
     if state[RESUMES]:
         state[RESUMES] = 0
         return state[AT_STEP], state[AT_ROW], state[DEPTH], state[UNDONE], state[BEST]
-    state[TRAIL], state[MARKS], state[CUT] = 0, 0, 0
+    state[TRAIL], state[MARKS], state[CUT], state[PARTIAL] = 0, 0, 0, 0
     return 0, start, 0, 0, UNMATCHED
 
 
@@ -257,6 +258,14 @@ def unsettled(scratch: Scratch, step: int, row: int, depth: int, undone: int, be
     state[RESUMES], state[AT_STEP], state[AT_ROW] = 1, step, row
     state[DEPTH], state[UNDONE], state[BEST] = depth, undone, best
     return UNSETTLED
+
+
+@borrowing(types.void(SCRATCH, INT))
+def keep_partial(scratch: Scratch, length: int) -> None:
+    """Keeps the first path that the window or the end of the partition cuts off."""
+    if scratch.state[PARTIAL] == 0 and length > 0:
+        longer(scratch, 0, length)
+        scratch.state[PARTIAL] = length
 
 
 @borrowing(INT(PROGRAM, ROWS, MODE, JUDGING, MEMORY, SCRATCH, INT, INT, INT))
@@ -282,11 +291,15 @@ def attempt(
             if row >= high:
                 if is_open_ended(rows, mode, start):
                     return unsettled(scratch, step, row, depth, undone, best)
-                scratch.state[CUT] |= mode.open
+                scratch.state[CUT] |= mode.open | mode.partial
                 failed = True
+                if mode.partial and best < 0:
+                    keep_partial(scratch, row - start)
             elif mode.within > 0 and rows.time[row] - rows.time[start] >= mode.within:
                 failed = True
                 scratch.state[CUT] = 1
+                if mode.partial and best < 0:
+                    keep_partial(scratch, row - start)
             elif mode.open and row >= high - mode.ahead:
                 return unsettled(scratch, step, row, depth, undone, best)
             else:
@@ -415,8 +428,8 @@ def search(
 ) -> tuple[Int64s, Int64s, Int32s, int]:
     """All matches: where each begins, how many rows it takes, and the step that took each of its rows.
 
-    A length of 0 is an empty match, UNMATCHED a row that is in no match. The last number says whether AFTER MATCH SKIP
-    failed, and why, or that the search NEEDS_MEMORY.
+    A length of 0 is an empty match, UNMATCHED a row that is in no match, UNMATCHED - n a partial match of n
+    rows. The last number says whether AFTER MATCH SKIP failed, and why, or that the search NEEDS_MEMORY.
     """
     starts, lengths = np.empty(64, np.int64), np.empty(64, np.int64)
     taken = np.empty(256, np.int32)
@@ -432,6 +445,7 @@ def search(
                 if start >= last:
                     break
             length = UNMATCHED
+            scratch.state[PARTIAL] = 0
             if not mode.unmatched or not is_hopeless(rows, mode, start, high):
                 length = attempt(program, rows, mode, judging, memory, scratch, partition, start, number)
                 settle(program, scratch, memory, length, mode.longest)
@@ -444,14 +458,22 @@ def search(
                 else:
                     scratch = with_more_room(scratch)
                 continue
-            if length == UNSETTLED or (mode.open and length > 0 and start + length + mode.shown_ahead > high):
+            partial = scratch.state[PARTIAL] if mode.partial and length == UNMATCHED else 0
+            taking = max(length, partial)
+            if length == UNSETTLED or (mode.open and taking > 0 and start + taking + mode.shown_ahead > high):
                 break
             if found >= len(starts):
                 starts, lengths = grown(starts), grown(lengths)
+            if used + taking > mode.most_taken:
+                return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), TOO_MANY_ROWS
+            if used + taking > len(taken):
+                taken = grown_path(taken, used + taking)
             if length == UNMATCHED:
-                if mode.unmatched and start > matched:
-                    starts[found], lengths[found] = start, UNMATCHED
+                if partial or (mode.unmatched and start > matched):
+                    starts[found], lengths[found] = start, UNMATCHED - partial
                     found += 1
+                    taken[used : used + partial] = scratch.best[:partial]
+                    used += partial
                 start += 1
                 continue
             starts[found], lengths[found] = start, length
@@ -460,10 +482,6 @@ def search(
             if length == 0:
                 start += 1
                 continue
-            if used + length > mode.most_taken:
-                return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), TOO_MANY_ROWS
-            if used + length > len(taken):
-                taken = grown_path(taken, used + length)
             taken[used : used + length] = scratch.path[:length]
             used += length
             matched = max(matched, start + length - 1)

@@ -33,7 +33,7 @@ def upcoming_rare(clause: BoundClause, conditions: Conditions, bounds: Int64s) -
         for number, label in enumerate(clause.labels)
         if label in needed_labels(clause.pattern) and label in clause.conditions
     }
-    if not counts:
+    if not counts or clause.partial:
         return NOTHING
     rarest = min(counts, key=counts.__getitem__)
     return upcoming_rows(conditions.holds[rarest], bounds) if counts[rarest] <= RARE * length else NOTHING

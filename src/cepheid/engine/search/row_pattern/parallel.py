@@ -70,7 +70,7 @@ def can_be_cut(clause: BoundClause, rows: Arranged) -> bool:
         clause.skip in (SkipTo.PAST_LAST_ROW, SkipTo.NEXT_ROW) and clause.rows is not RowsPerMatch.ALL_WITH_UNMATCHED
     )
     counted = any(isinstance(node, MatchNumber) for each in clause.conditions.values() for node in s.walk(each))
-    return bool(rows.within) and simple and not counted and len(rows.bounds) == 2
+    return bool(rows.within) and not clause.partial and simple and not counted and len(rows.bounds) == 2
 
 
 @dataclass(frozen=True)

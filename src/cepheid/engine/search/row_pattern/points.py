@@ -47,6 +47,11 @@ class Paths:
     low: Int64s  # the match's partition
     high: Int64s
     label: Int64s
+    partial: npt.NDArray[np.bool_] | None = None  # which are not complete, and have no number; None: they all are
+
+    def numbers(self, of: Int64s) -> pa.Array:
+        """The numbers of some matches."""
+        return pa.array(self.number[of], mask=None if self.partial is None else self.partial[of])
 
     @property
     def rows(self) -> Int64s:
@@ -85,7 +90,7 @@ class Points:
     def resolve(self, node: s.Expression) -> Values:
         match node:
             case MatchNumber():
-                return pa.array(self.paths.number[self.of])
+                return self.paths.numbers(self.of)
             case SequenceNumber():
                 return pa.array(self.at - self.paths.offset[self.of] + 1, mask=self.at < 0)
             case Navigate():
@@ -138,7 +143,7 @@ class Points:
                 case RowLabel():
                     return self.label_at(rows, of)
                 case MatchNumber():
-                    return pa.array(self.paths.number[of])
+                    return self.paths.numbers(of)
             raise TypeError(f"{node} cannot be evaluated at a row")
 
         values = column_of(inner, resolve, self.text)

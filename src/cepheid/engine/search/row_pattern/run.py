@@ -25,6 +25,7 @@ from cepheid.engine.search.row_pattern.kernel import (
     NEEDS_MEMORY,
     NO_SUCH_LABEL,
     TOO_MANY_ROWS,
+    UNMATCHED,
     Mode,
     Rows,
     scratch_for,
@@ -50,12 +51,13 @@ _SKIPS = {SkipTo.PAST_LAST_ROW: 0, SkipTo.NEXT_ROW: 1, SkipTo.FIRST: 2, SkipTo.L
 
 
 @dataclass(frozen=True)
-class Found:
+class RowMatches:
     """What the search found: matches in order, lengths of 0 for empty ones and -1 for rows in none."""
 
     start: Int64s
     length: Int64s
     step: Int64s  # which step of the program took each row of all matches
+    partial: npt.NDArray[np.bool_] | None = None  # which are not complete; None: they all are
 
     @property
     def matches(self) -> int:
@@ -96,7 +98,7 @@ def count_matches(clause: BoundClause, table: pa.Table, threads: int = 1, most: 
 
 
 def _each_piece(
-    clause: BoundClause, table: pa.Table, threads: int, most: int, made: Callable[[Arranged, Found], Result]
+    clause: BoundClause, table: pa.Table, threads: int, most: int, made: Callable[[Arranged, RowMatches], Result]
 ) -> list[Result]:
     """What is made of the matches in each piece of a table; at most so many in all."""
     rows = arranged(clause, table)
@@ -153,7 +155,7 @@ def find_matches(
     positions: Positions,
     openness: Openness | None = None,
     threads: int = 1,
-) -> Found:
+) -> RowMatches:
     """The matches of all partitions; `positions` are moved on to where the search stopped."""
     ending = (1, openness.horizon, openness.ahead, openness.shown_ahead) if openness else (0, 0, 0, 0)
     mode = Mode(
@@ -162,6 +164,7 @@ def find_matches(
         int(clause.rows is RowsPerMatch.ALL_WITH_UNMATCHED),
         *ending,
         int(clause.longest),
+        partial=int(clause.partial),
         most_taken=MOST_TAKEN,
     )
     where = (positions.begin, positions.number, positions.matched)
@@ -170,7 +173,7 @@ def find_matches(
     inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming, beginnings(clause, conditions))
     cut = threads > 1 and openness is None and can_be_cut(clause, rows)
     longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
-    size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
+    size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest or clause.partial)
     before = [each.copy() for each in where]
 
     def searched(judged: Conditions) -> tuple[Int64s, Int64s, Int64s | Int32s, int]:
@@ -187,7 +190,10 @@ def find_matches(
     start, length, step, failure = found
     if failure:
         raise search_failed(failure)
-    return Found(start, length, step.astype(np.int64))
+    if not clause.partial:
+        return RowMatches(start, length, step.astype(np.int64))
+    partial = length < UNMATCHED
+    return RowMatches(start, np.where(partial, UNMATCHED - length, length), step.astype(np.int64), partial)
 
 
 def skip_mode(clause: BoundClause) -> tuple[int, npt.NDArray[np.uint8]]:
@@ -255,7 +261,7 @@ def _find_in_parts(
 
 
 def assemble(
-    clause: BoundClause, program: Program, rows: Arranged, found: Found, first_number: Int64s | None = None
+    clause: BoundClause, program: Program, rows: Arranged, found: RowMatches, first_number: Int64s | None = None
 ) -> pa.Table:
     """The result's rows: one per match, or one per row of a match. Numbers go on from those of each partition."""
     if not clause.output_columns:
@@ -284,18 +290,20 @@ def assemble(
 
 
 def _places(
-    clause: BoundClause, program: Program, rows: Arranged, found: Found, first_number: Int64s | None
+    clause: BoundClause, program: Program, rows: Arranged, found: RowMatches, first_number: Int64s | None
 ) -> tuple[Paths, Int64s, Int64s, Int64s]:
     """The matches, and for each row of the result: its match (-1: none), its place in the paths, its row."""
     partition = np.searchsorted(rows.bounds, found.start, "right") - 1
     is_match = found.length >= 0
-    numbers = _numbers(partition, is_match)
+    numbers = _numbers(partition, is_match if found.partial is None else is_match & ~found.partial)
     if first_number is not None:
         numbers = numbers + first_number[partition] - 1
     length = np.maximum(found.length, 0)
     offset = np.concatenate([np.zeros(1, np.int64), np.cumsum(length)])
     label = program.label[found.step].astype(np.int64)
-    paths = Paths(found.start, offset, numbers, rows.bounds[partition], rows.bounds[partition + 1], label)
+    paths = Paths(
+        found.start, offset, numbers, rows.bounds[partition], rows.bounds[partition + 1], label, found.partial
+    )
     match = np.arange(len(found.start))
     if clause.rows is RowsPerMatch.ONE:
         at = np.where(length > 0, offset[1:] - 1, -1)

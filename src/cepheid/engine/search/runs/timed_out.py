@@ -29,7 +29,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Paths:
+class RunPaths:
     """What runs have taken, in the order of time, which rows are in: run r holds elements starts[r]:starts[r + 1]."""
 
     starts: Int64s
@@ -58,7 +58,7 @@ def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata
     return found.take(np.flatnonzero(kept))
 
 
-def _paths(matches: Matches) -> Paths:
+def _paths(matches: Matches) -> RunPaths:
     """The events of each match, and the places that they fill."""
     sizes = [
         np.ones(len(matches), np.int64) if group.offsets is None else np.diff(group.offsets) for group in matches.chosen
@@ -69,15 +69,15 @@ def _paths(matches: Matches) -> Paths:
     taken = np.flatnonzero(rows != MISSING)
     order = taken[np.lexsort((places[taken], rows[taken], match[taken]))]
     counts = np.bincount(match[order], minlength=len(matches))
-    return Paths(np.concatenate([[0], np.cumsum(counts)]), rows[order], places[order])
+    return RunPaths(np.concatenate([[0], np.cumsum(counts)]), rows[order], places[order])
 
 
-def _one_after_the_other(first: Paths, second: Paths) -> Paths:
+def _one_after_the_other(first: RunPaths, second: RunPaths) -> RunPaths:
     starts = np.concatenate([first.starts, second.starts[1:] + len(first.rows)])
-    return Paths(starts, np.concatenate([first.rows, second.rows]), np.concatenate([first.places, second.places]))
+    return RunPaths(starts, np.concatenate([first.rows, second.rows]), np.concatenate([first.places, second.places]))
 
 
-def _by_depth(paths: Paths) -> Iterator[tuple[Int64s, Int64s]]:
+def _by_depth(paths: RunPaths) -> Iterator[tuple[Int64s, Int64s]]:
     """The first elements of all runs that have one, then the second ones, and so on: the runs, and the elements."""
     lengths, depth = np.diff(paths.starts), 0
     runs = np.flatnonzero(lengths > 0)
@@ -88,7 +88,7 @@ def _by_depth(paths: Paths) -> Iterator[tuple[Int64s, Int64s]]:
         runs = runs[lengths[runs] > depth]
 
 
-def _numbered(paths: Paths, places: int) -> tuple[Int64s, Int64s]:
+def _numbered(paths: RunPaths, places: int) -> tuple[Int64s, Int64s]:
     """A number for what each run has taken, and for the same without its last event; equal paths have equal numbers."""
     own, before = np.zeros((2, len(paths.starts) - 1), np.int64)
     last = 0
@@ -104,7 +104,7 @@ def _numbered(paths: Paths, places: int) -> tuple[Int64s, Int64s]:
     return own, before
 
 
-def _ends(bound: BoundQuery, automaton: Automaton[Any], paths: Paths) -> Int64s:
+def _ends(bound: BoundQuery, automaton: Automaton[Any], paths: RunPaths) -> Int64s:
     """The state that each run has come to."""
     names = {component.variable: place for place, component in enumerate(bound.positives)}
     targets = np.zeros((len(automaton.states), len(names)), np.int64)
@@ -127,7 +127,7 @@ def _waits(bound: BoundQuery, automaton: Automaton[Any]) -> Bools:
     return np.array(waits)
 
 
-def _undisturbed(bound: BoundQuery, events: EventTable, found: Matches, paths: Paths) -> Bools:
+def _undisturbed(bound: BoundQuery, events: EventTable, found: Matches, paths: RunPaths) -> Bools:
     """Is nothing between the last event of a run and the end of its window?"""
     last = paths.rows[paths.starts[1:] - 1]
     return np.asarray(_next_times(bound, events)[last] >= found.completion)

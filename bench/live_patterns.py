@@ -1,0 +1,125 @@
+"""Live row patterns and Flink patterns beside the loops that a programmer writes by hand for them, in one run.
+
+`python -m bench live` prints, after its other tables, events a second for single dicts and tables of several sizes,
+and how the cost of an event grows with the window. Times are processor time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import cepheid
+from bench.live import SCHEMA, SIZES, in_pieces, sent, workload
+from cepheid.flink import Pattern
+
+PRICES = {"ts": int, "k": int, "price": float}
+V_SHAPE = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(A.ts) AS begins, LAST(C.ts) AS ends
+    PATTERN (A B+ C+) WITHIN {window} DEFINE B AS price < PREV(price), C AS price > PREV(price))"""
+SEQUENCE = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, C.ts AS ends
+    PATTERN (A X*? B Y*? C) WITHIN {window} DEFINE A AS type = 'T0', B AS type = 'T1', C AS type = 'T2')"""
+FEWEST = {1: 100_000, 10: 50_000, 100: 100_000, 1_000: 200_000, 10_000: 200_000}
+
+
+def followed_by(window: int) -> Pattern:
+    """Three types, one after the other."""
+    first = Pattern.begin("a").where("type = 'T0'").followed_by("b").where("type = 'T1'")
+    return first.followed_by("c").where("type = 'T2'").within(window)
+
+
+def prices(number: int, keys: int = 10) -> pa.Table:
+    """Prices of some keys."""
+    draw = np.random.default_rng(5)
+    return pa.table({"ts": np.arange(number), "k": draw.integers(0, keys, number), "price": draw.random(number)})
+
+
+def v_shapes_by_hand(rows: list[dict[str, Any]]) -> int:
+    """The loop for the row pattern: prices that fall, then rise."""
+    before: dict[int, float] = {}
+    state: dict[int, int] = defaultdict(int)
+    found = 0
+    for row in rows:
+        key, price = row["k"], row["price"]
+        last = before.get(key)
+        before[key] = price
+        if last is None:
+            continue
+        at = state[key]
+        if at == 2:
+            if price <= last:
+                found += 1
+                state[key] = 0
+        elif price < last:
+            state[key] = 1
+        elif at == 1:
+            state[key] = 2 if price > last else 0
+    return found + sum(at == 2 for at in state.values())
+
+
+def followed_by_hand(rows: list[dict[str, Any]], window: int = 10_000) -> int:
+    """The loop for the Flink pattern: each first event takes the next second one, and then the next third one."""
+    firsts: dict[int, list[int]] = defaultdict(list)
+    seconds: dict[int, list[int]] = defaultdict(list)
+    found = 0
+    for event in rows:
+        kind, key = event["type"], event["k"]
+        if kind == "T0":
+            firsts[key].append(event["ts"])
+        elif kind == "T1":
+            if firsts.get(key):
+                seconds[key] += firsts.pop(key)
+        elif kind == "T2" and seconds.get(key):
+            found += sum(event["ts"] - begun < window for begun in seconds.pop(key))
+    return found
+
+
+def shapes(quick: bool) -> None:
+    """Every size of table, beside the loop for the same pattern."""
+    print("| pattern | loop, thousand events/s | a dict | 10 | 100 | 1,000 | 10,000 | matches |")
+    print("|---|---|---|---|---|---|---|---|")
+    cases: list[tuple[str, Any, dict[str, Any], Any, Callable[..., pa.Table], Callable[..., int]]] = [
+        ("row pattern", V_SHAPE.format(window=10_000), {}, PRICES, prices, v_shapes_by_hand),
+        ("Flink pattern", followed_by(10_000), {"partition_by": ["k"]}, SCHEMA, workload, followed_by_hand),
+    ]
+    for name, query, options, schema, made, loop in cases:
+        rows = made(200_000).to_pylist()
+        begin = time.process_time()
+        expected = loop(rows)
+        by_hand = len(rows) / (time.process_time() - begin)
+        cells, found = [], 0
+        for size in SIZES:
+            number = FEWEST[size] // (10 if quick else 1)
+            live = cepheid.live(query, schema, **options)
+            each, found = sent(live, in_pieces(made(number), size))
+            found += len(live.finish())
+            cells.append(f"{1 / each / 1e3:,.0f} ({1 / each / by_hand:.3f})")
+        told = f"{found:,}" if quick or found == expected else f"{found:,} (loop: {expected:,})"
+        print(f"| {name} | {by_hand / 1e3:,.0f} | {' | '.join(cells)} | {told} |")
+
+
+def windows(quick: bool) -> None:
+    """Microseconds a dict, against the window in events."""
+    print("\nMicroseconds of a dict\n\n| pattern | window 100 | 1,000 | 10,000 | 100,000 |\n|---|---|---|---|---|")
+    number = 10_000 if quick else 50_000
+    cases: list[tuple[str, Callable[[int], Any], dict[str, Any], Any, Callable[..., pa.Table]]] = [
+        ("row pattern, prices that fall and rise", lambda w: V_SHAPE.format(window=w), {}, PRICES, prices),
+        ("row pattern, three types", lambda w: SEQUENCE.format(window=w), {}, SCHEMA, workload),
+        ("Flink pattern", followed_by, {"partition_by": ["k"]}, SCHEMA, workload),
+    ]
+    for name, query, options, schema, made in cases:
+        cells = []
+        for window in (100, 1_000, 10_000, 100_000):
+            each, _ = sent(cepheid.live(query(window), schema, **options), in_pieces(made(number), 1))
+            cells.append(f"{1e6 * each:.1f}")
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def main(quick: bool = False) -> None:
+    """Measures and prints."""
+    shapes(quick)
+    windows(quick)
