@@ -11,6 +11,7 @@ python -m bench rivals                            sets up the rivals under build
 python -m bench live                              live queries beside a batch (bench/live.py)
 python -m bench cliffs                            queries a step beside the road, with their growth (bench/cliffs.py)
 python -m bench shapes                            row patterns that look back, with their growth (bench/row_shapes.py)
+python -m bench clauses                           24 shapes of MATCH_RECOGNIZE beside peers (bench/clause_shapes.py)
 python -m bench search --minutes 10               drawn queries, the slowest for what they give (bench/search.py)
 python -m bench planner --draws 200               drawn queries, auto beside every engine by hand (bench/planner.py)
 python -m bench missing --size quick              scorings, recall and cost of missing events (bench/missing.py)
@@ -72,6 +73,8 @@ def main() -> None:
     cliffs.set_defaults(call=call_cliffs)
     shapes = commands.add_parser("shapes", help="row patterns that look back, with their growth")
     shapes.set_defaults(call=call_shapes)
+    clauses = commands.add_parser("clauses", help="24 shapes of MATCH_RECOGNIZE beside DuckDB and pandas")
+    clauses.set_defaults(call=call_clauses)
     search = commands.add_parser("search", help="drawn queries, the slowest for what they give")
     search.add_argument("--minutes", type=float, default=5.0)
     search.add_argument("--seed", type=int, default=0)
@@ -231,6 +234,13 @@ def call_planner(arguments: argparse.Namespace) -> None:
     from bench import planner
 
     planner.main(arguments.draws, arguments.seed, arguments.events, arguments.minutes)
+
+
+def call_clauses(arguments: argparse.Namespace) -> None:
+    """24 shapes of MATCH_RECOGNIZE beside peers."""
+    from bench import clause_shapes
+
+    clause_shapes.main()
 
 
 def call_shapes(arguments: argparse.Namespace) -> None:

@@ -149,6 +149,11 @@ def imprecise() -> Iterator[Row]:
     sizes = ((5, 10_000), (10, 5_000), (20, 2_000), (40, 500))
     points = [several_places(events, delta, 100, 3, regular=False) for delta, events in sizes]
     yield Row("the same at irregular distances", points)
+    points = []
+    for delta, events in ((5, 10_000), (20, 10_000)):
+        irregular, regular = (several_places(events, delta, 100, 3, regular=each) for each in (False, True))
+        points.append(Point("delta", delta, events, irregular.cliff, regular.cliff))
+    yield Row("irregular beside regular distances", points)
     points = [
         replace(several_places(2_000, 20, window, 3), axis="window", size=window) for window in (50, 100, 200, 400)
     ]

@@ -176,7 +176,7 @@ def test_types_are_told_apart_to_the_letter() -> None:
     numbers = TypeNumbers(names, every=False)
     sent = ["B", "X", "a" * 40, "", "Ä", "AB", "BA", "A", "a" * 39]
     kinds, times = pa.array(["-", *sent])[1:], pa.array(range(10), pa.int64())[1:]
-    rows, codes, when = numbers.rows(times, kinds)
+    rows, codes, when = numbers.found(numbers.rows(times, kinds))
     assert [names[code] for code in codes] == [name for name in sent if name in names]
     assert [sent[row] for row in rows] == [name for name in sent if name in names]
     assert when.tolist() == (rows + 1).tolist()
@@ -213,3 +213,16 @@ def test_it_is_said_why_a_query_is_searched_anew(query: str, why: str) -> None:
     told = refusal(plan, live.resident.schema)
     assert told is not None
     assert why in told
+
+
+def test_a_live_query_explains_how_it_is_searched() -> None:
+    schema = {"ts": int, "type": str, "k": int, "name": str}
+    pair = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 10"
+    assert "incremental: a call searches the keys" in cepheid.live(pair, schema).explain()
+    kept = cepheid.live("PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 10", schema).explain()
+    assert "partial matches stay" in kept
+    late = cepheid.live("PATTERN SEQ(A a, !(B b)) WHERE [k] WITHIN 10", schema).explain()
+    assert "searches again events that some component can take, for 10 steps of ts" in late
+    assert "because matches are known only when their window has passed" in late
+    both = {"plain": pair, "texts": "PATTERN SEQ(A a, B b) WHERE a.name < b.name WITHIN 9"}
+    assert "because another query of the same call" in cepheid.live(both, schema).explain()

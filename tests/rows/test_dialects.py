@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -69,3 +74,19 @@ def test_json_in_every_language() -> None:
         clause = f"MATCH_RECOGNIZE (ORDER BY ts MEASURES {call} AS v PATTERN (A) DEFINE A AS TRUE)"
         texts = cepheid.match(table, f"PATTERN a RETURN {call} AS v", type=None)["v"].to_pylist()
         assert texts == cepheid.match(table, clause)["v"].to_pylist() == [expected]
+
+
+ANSWERS = json.loads((Path(__file__).parent / "answers_of_duckdb.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("expression", "expected"), ANSWERS)
+def test_duckdb_2_0_says_the_same(expression: str, expected: Any) -> None:
+    """The file has what DuckDB 2.0 answers to `SELECT expression`: times as text, decimals as numbers."""
+    clause = f"MATCH_RECOGNIZE (ORDER BY id MEASURES {expression} AS v PATTERN (A))"
+    found = cepheid.match(TABLE.slice(0, 1), clause, dialect="duckdb")["v"][0].as_py()
+    if isinstance(found, date):
+        found = found.isoformat()
+    if isinstance(found, float | Decimal):
+        assert math.isclose(found, expected)
+    else:
+        assert found == expected

@@ -40,7 +40,10 @@ def _with_standard_input(context: typer.Context, given: list[str] | None) -> lis
 
 
 QueryArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="QUERY", help="The text of a query, a file that holds it, or - for standard input.")
+    str,
+    typer.Argument(
+        metavar="QUERY", help="The text of a query, a file that holds it, FILE.py:NAME, or - for standard input."
+    ),
 ]
 Inputs: TypeAlias = Annotated[
     list[str],

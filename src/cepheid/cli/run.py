@@ -58,7 +58,7 @@ _Query = Annotated[
     str | None,
     typer.Argument(
         metavar="[QUERY]",
-        help="The text of a query, a file that holds it, a directory of .cepheid files, or - for standard input.",
+        help="A query: its text, a file with it, FILE.py:NAME, a directory of .cepheid files, or - for standard input.",
         show_default=False,
     ),
 ]

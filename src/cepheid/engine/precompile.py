@@ -32,6 +32,8 @@ OTHERS = (
     "incremental.by_runs",
     "incremental.arrow_rows",
     "incremental.dict_door",
+    "incremental.table_door",
+    "incremental.gathering",
     "incremental.flink_push",
     "incremental.one_event",
     "incremental.row_push",

@@ -78,7 +78,7 @@ def _operators(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "select", _conditions(match.compared_at_the_end, match.conditions_at_the_end)
     yield "match", "; ".join(_matched(plan))
     if plan.exchange.shards is not None:
-        yield "retain", _retained(plan)
+        yield "retain", retained_text(plan)
     yield "exchange", _exchanged(plan.exchange, plan.bound)
     yield "scan", "; ".join(_scanned(plan))
 
@@ -123,7 +123,8 @@ def _matched(plan: Plan) -> Iterator[str]:
         yield "reported when the window closes"
 
 
-def _retained(plan: Plan) -> str:
+def retained_text(plan: Plan) -> str:
+    """Which events a stream or a live query keeps, and for how long."""
     retention, what = (
         plan.exchange.retention,
         "every event" if plan.scan.every_event else "events that some component can take",

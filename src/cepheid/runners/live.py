@@ -11,10 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
+from cepheid.engine.find import automaton_text
+from cepheid.engine.incremental.queries import decided
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.checked import CheckedQuery
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
+from cepheid.plan.explain import explain
 from cepheid.plan.physical import Plan
 from cepheid.runners import live_fast
 from cepheid.runners.composition import check_sources, in_order, lateness
@@ -26,7 +29,7 @@ from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.stream.identity import fingerprint
-from cepheid.runners.stream.incremental_kinds import resident_kind
+from cepheid.runners.stream.incremental_kinds import how_it_is_searched, resident_kind
 from cepheid.runners.stream.incremental_levels import ResidentLevels, local_levels
 from cepheid.runners.stream.incremental_shard import ChunkCache, Resident
 from cepheid.runners.stream.state import Outcome, StreamStep
@@ -209,6 +212,16 @@ class Live(LiveFace):
         self.resident.begin(held)
         packed = self.resident.save()
         return self.resident.held(), packed
+
+    def explain(self) -> str:
+        """The plan of each query, and how a call searches: where it stopped, or what is kept again, and why."""
+        told = []
+        for worker_plan in self._shipments:
+            plan = decided(worker_plan.plan)
+            name = "" if worker_plan.name is None else f"{worker_plan.name}\n\n"
+            how = {"Live": how_it_is_searched(self.resident, plan)}
+            told.append(name + explain(plan, plan.bound, automaton=automaton_text(plan), more=how))
+        return "\n\n".join(told)
 
     def forecast(self, at: Any = None) -> Any:
         """All partial matches that are open at an instant, with the probability that they complete, and when.

@@ -129,6 +129,10 @@ class LiveFace(ABC):
 
         return self._alone(self._open(step))
 
+    def explain(self) -> str:
+        """The plan of each query, and how a call searches: where it stopped, or what is kept again, and why."""
+        raise CepheidError("this live query cannot say how it searches", hint="query text can")
+
     def forecast(self, at: Any = None) -> Any:
         """All partial matches that are open at an instant, with the probability that they complete, and when."""
         raise CepheidError("this live query has no forecast", hint="forecast a query text without OUTPUT PARTIAL")

@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, RISES, SOME_RISE, TypeNumbers
 from cepheid.engine.incremental.core import Core, PushedMatches
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
 from cepheid.engine.incremental.linking import AFTER
 from cepheid.engine.kernels.compile import COMPILES
-from cepheid.engine.search.incremental_events import Arrived
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.live_rows import DictRows
 from cepheid.runners.stream import incremental_shard as residents
@@ -59,9 +57,6 @@ class FastDoor:
         self.nothing = result.empty_table()
         self.same = given.equals(narrow)
         self.time_at, self.type_at = narrow.get_field_index(self.time), narrow.get_field_index(self.type)
-        self.columns_at = [
-            [(name, narrow.get_field_index(name)) for name in core.array_names] for core in resident.cores
-        ]
         self.selects = all(given.field(each.name).type == each.type for each in narrow)
         self.dict_rows = DictRows(resident.shipments, result) if not self.zoned else None
         self._cores: list[Core] = []
@@ -146,14 +141,14 @@ class FastDoor:
 
         entries = {kind: takers(kind) for kind in (*kinds, None)}
         self.types = TypeNumbers(kinds, bool(entries[None]))
-        masks = [[core.reader.mask_of_type(kind) for kind in (*kinds, None)] for core in cores]
-        self.masks = [np.array(each, np.int64) for each in masks]
         self.dicts.look_at(cores, self.alone, entries)
         self.call = self.dicts.call or _not_yet
+        self.columns_at = [self.reader.narrow.get_field_index(name) for name in self.dicts.columns_read]
         self._cores = cores
 
     def _look_at_log(self) -> None:
         log = self.resident.log
+        log.gathers = True
         self.dicts.look_at_log(log.dicts, log.rows, max(residents.LEAST, 2 * self.resident.kept))
 
     def _look_for_ends(self) -> None:
@@ -291,69 +286,33 @@ class FastDoor:
         times, kinds = batch.column(self.time_at), batch.column(self.type_at)
         if times.null_count or kinds.null_count:
             return None
-        rows, codes, when = self.types.rows(times, kinds)
+        wanted = self.types.rows(times, kinds)
         head = self.types.head
         first, last = int(head[FIRST]), int(head[LAST])
         if first < self.newest or head[SOME_RISE] == 0 or not -FAR < last < FAR:
             return None
         self._begin()
         try:
-            if len(rows):
-                self._add(table, batch, (rows.copy(), codes, when))
+            rows, _, when = self.types.found(wanted)
+            place = (first, int(when[-1]), int(rows[-1])) if wanted else (first, first, 0)
+            pending, kept = 0, 0
+            if wanted or last > self.dicts.due:
+                columns = [batch.column(column) for column in self.columns_at]
+                pending, kept = self.dicts.take_rows(self.types, columns, wanted)
+                if pending < 0:
+                    self.mend()
+                    return None
+            if kept:
+                self.resident.log.add_table(table, rows[:kept].copy())
                 if self.counts_ties:
-                    self._count_tied_table(table, (first, int(when[-1]), int(rows[-1])), head[RISES] == 1)
-            found = self._stepped(last - self.delay - 1) if last > self.dicts.due else []
+                    self._count_tied_table(table, place, head[RISES] == 1)
+            found = self.dicts.results(pending) if pending else []
             self.door[d.NEWEST] = last
             self.door[d.EVENTS] += table.num_rows
             return self._done(found, as_table=True)
         except BaseException:
             self.mend()
             raise
-
-    def _add(self, table: pa.Table, batch: pa.RecordBatch, wanted: tuple[Int64s, Int64s, Int64s]) -> None:
-        """Keeps the rows of a table that a query wants."""
-        rows, codes, when = wanted
-        resident, start = self.resident, self.resident.log.rows
-        cores = resident.cores
-        if len(cores) == 1:
-            arrived = self._read(0, table, batch, rows, codes)
-            chosen = arrived.rows
-            if len(chosen):
-                resident.log.add_table(table, chosen)
-                times = when if chosen is rows else _times(batch, self.time)[chosen]
-                self._append(0, arrived, times, np.arange(start, start + len(chosen)))
-            return
-        every = [self._read(number, table, batch, rows, codes) for number in range(len(cores))]
-        held = np.zeros(table.num_rows, bool)
-        for arrived in every:
-            held[arrived.rows] = True
-        if not held.any():
-            return
-        resident.log.add_table(table, np.flatnonzero(held))
-        numbers, times = start + np.cumsum(held) - 1, _times(batch, self.time)
-        for number, arrived in enumerate(every):
-            if len(arrived.rows):
-                self._append(number, arrived, times[arrived.rows], numbers[arrived.rows])
-
-    def _append(self, number: int, arrived: Arrived, times: Int64s, numbers: Int64s) -> None:
-        core = self.resident.cores[number]
-        core.append(arrived, times, numbers, in_order=True)
-        self.dicts.add_ends(times[(arrived.mask & core.form.ending) != 0], number)
-
-    def _read(self, number: int, table: pa.Table, batch: pa.RecordBatch, rows: Int64s, codes: Int64s) -> Arrived:
-        """The candidates of one query among the rows whose types are wanted."""
-        core = self.resident.cores[number]
-        if self.alone[number].tested or not core.reads_arrays:
-            return core.read(table)
-        mask = self.masks[number][codes]
-        if not core.every_event and not mask.all():
-            inside = mask != 0
-            rows, mask = rows[inside], mask[inside]
-        columns = {name: batch.column(place) for name, place in self.columns_at[number]}
-        for column in columns.values():
-            if column.null_count:
-                return core.read(table)
-        return core.read_arrays(columns, rows, mask)
 
     # --- a call -------------------------------------------------------------------------------------------------------
 
@@ -497,8 +456,3 @@ def _not_yet(event: Any, at: int, how: int) -> int:
 
 def _same(table: pa.Table) -> pa.Table:
     return table
-
-
-def _times(batch: pa.RecordBatch, name: str) -> Int64s:
-    column = batch.column(name)
-    return np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]

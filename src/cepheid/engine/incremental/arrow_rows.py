@@ -25,6 +25,7 @@ from cepheid.engine.kernels.memory import int32_row, int64_row, uint8_rows
 SLOTS, HASHES_AT, CODES_AT, STARTS_AT, NAMES_AT, LETTERS, ROWS_AT, TYPES_AT, TIMES_AT, ROOM, EVERY = range(11)
 # What a call says besides the number of rows: the first time, the last one, and do times rise, always or at times?
 FIRST, LAST, RISES, SOME_RISE = range(11, 15)
+HEAD_SIZE = 15
 OFFSET_BASIS, PRIME = 0x4BF29CE484222325, 1099511628211  # FNV, within 63 bits
 LOW = (1 << 62) - 1
 Bytes = npt.NDArray[np.uint8]
@@ -92,7 +93,7 @@ class TypeNumbers:
     """Numbers the types that queries mention, and finds their rows."""
 
     def __init__(self, names: Sequence[str], every: bool) -> None:
-        self.head = np.zeros(15, np.int64)
+        self.head = np.zeros(HEAD_SIZE, np.int64)
         letters = [name.encode() for name in names]
         starts = np.cumsum([0, *map(len, letters)])
         text = np.frombuffer(b"".join(letters) + b"\0", np.uint8).copy()
@@ -115,8 +116,8 @@ class TypeNumbers:
         self._room = np.zeros((3, 0), np.int64)
         self._call = wanted.direct()
 
-    def rows(self, times: pa.Array, kinds: pa.Array) -> tuple[Int64s, Int64s, Int64s]:
-        """The rows of a batch that are wanted, the numbers of their types, and their times, until the next call."""
+    def rows(self, times: pa.Array, kinds: pa.Array) -> int:
+        """How many rows of a batch are wanted."""
         number, head = len(kinds), self.head
         if number > self._room.shape[1]:
             room = np.zeros((3, 2 * number), np.int64)
@@ -125,7 +126,7 @@ class TypeNumbers:
             head[ROWS_AT : ROOM + 1] = places
         _, offsets, letters = kinds.buffers()
         moved = times.offset - kinds.offset  # both are told by the first row of the types
-        found = self._call(
+        return self._call(  # type: ignore[no-any-return]
             head,
             times.buffers()[1].address + 8 * moved,
             offsets.address,
@@ -133,5 +134,8 @@ class TypeNumbers:
             kinds.offset,
             number,
         )
+
+    def found(self, number: int) -> tuple[Int64s, Int64s, Int64s]:
+        """The first of the rows that were found last, the numbers of their types, and their times, until the next."""
         rows, codes, when = self._room
-        return rows[:found], codes[:found], when[:found]
+        return rows[:number], codes[:number], when[:number]

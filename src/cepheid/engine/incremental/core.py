@@ -6,8 +6,7 @@ time up to which their matches are known, so it can be dropped and made again at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,10 +59,6 @@ FIRST_ROOM = 1024
 _NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)
 
 
-_KEYS, _VALUES = (pa.int64(), pa.string()), (pa.int64(), pa.float64())
-_NOTHING = np.empty(0, np.int64), np.empty(0, np.float64), np.zeros((0, 0), np.int64)
-
-
 class PushedMatches(NamedTuple):
     """Matches, as numbers of their events: one after the other, each with how many events fill each place."""
 
@@ -83,7 +78,7 @@ class Calls(NamedTuple):
 class Core:
     """The candidates of a query as they come, and its search."""
 
-    def __init__(self, plan: Plan, schema: pa.Schema) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.form: Form = form_of(plan)
         self.plan = self.form.plan
         layout = self.form.compiled.layout
@@ -110,10 +105,6 @@ class Core:
         self.make_room_for_keys(64)
         self._make_room_for_matches(256)
         self._make_room_side_by_side(64)
-        # Can columns be read from Arrow's own memory?
-        self.reads_arrays = all(schema.field(name).type in _KEYS for name in self.plan.partition) and all(
-            expression is None and schema.field(name).type in _VALUES for name, _, expression in layout.attributes
-        )
         self.head[AFTER] = BEGINNING
 
     def __len__(self) -> int:
@@ -218,37 +209,6 @@ class Core:
     def read(self, table: pa.Table) -> Arrived:
         """The candidates of a table."""
         return self.reader.read(table, self.every_event)
-
-    @cached_property
-    def array_names(self) -> tuple[str, ...]:
-        """The columns that are read: of keys and of conditions."""
-        attributes = self.form.compiled.layout.attributes
-        return tuple(dict.fromkeys([*self.plan.partition, *(name for name, _, _ in attributes)]))
-
-    def read_arrays(self, columns: Mapping[str, pa.Array], rows: Int64s, mask: Int64s) -> Arrived:
-        """The same from Arrow's own memory, for some rows, whose components are known, and where nothing is NULL."""
-        names = self.plan.partition
-        if not names:
-            keys = np.zeros(len(rows), np.int64)
-        else:
-            values = [values_of(columns[name], rows) for name in names]
-            keys = self.reader.numbers_of(values[0] if len(values) == 1 else list(zip(*values, strict=True)))
-        attributes = self.form.compiled.layout.attributes
-        if not attributes:
-            return Arrived(rows, keys, mask, mask, None)
-        whole = np.empty((len(self.whole), len(rows)), np.int64)
-        number = np.empty((len(self.number), len(rows)), np.float64)
-        wholes = numbers = 0
-        for name, kind, _ in attributes:
-            column = _array(columns[name])[rows]
-            if storage(kind) == "whole":
-                whole[wholes] = column
-                wholes += 1
-            else:
-                number[numbers] = column
-                numbers += 1
-        null = np.zeros((len(attributes), len(rows)), np.uint8)
-        return Arrived(rows, keys, mask, mask, Columns(whole, number, null, *_NOTHING))
 
     def needed(self, until: int) -> npt.NDArray[np.bool_]:
         """Which events a match that is not known yet can need; time has passed all up to `until`."""
@@ -434,21 +394,3 @@ class Core:
         order = np.arange(len(events), dtype=np.int32)
         filled = np.array([len(known), len(events), 0], np.int64)
         return matches_of(self.plan.bound, Listed(order, sizes, known, filled), events)
-
-
-def _array(column: pa.Array) -> Any:
-    """Whole numbers or fractions without NULL, in place."""
-    kind = np.int64 if column.type == pa.int64() else np.float64
-    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
-
-
-def values_of(column: pa.Array, rows: Int64s) -> list[Any]:
-    """Some values of a column without NULL, as Python has them."""
-    if column.type == pa.int64():
-        values: list[Any] = _array(column)[rows].tolist()
-        return values
-    _, offsets, letters = column.buffers()
-    edges = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
-    text = memoryview(letters) if letters is not None else b""
-    pairs = zip(edges[rows].tolist(), edges[rows + 1].tolist(), strict=True)
-    return [str(text[begin:end], "utf-8") for begin, end in pairs]

@@ -276,7 +276,7 @@ def choose(door: Int64s, at: int, code: int) -> int:
         row = chosen[found]
         row[QUERY], row[MASK], row[BEGINS], row[NUMBER_OF_KEY] = number, mask, begins, key
         found += 1
-    if found > 0 and (door[LOG] == 0 or door[ENDS_LAST] + found > door[ENDS_ROOM]):
+    if door[ENDS_LAST] + found > door[ENDS_ROOM]:
         return NEEDS_ROOM
     return found
 
@@ -398,6 +398,8 @@ def taken(given: Any, at: int, how: int) -> int:
         if number < 0:
             return number
     if number > 0:
+        if door[LOG] == 0:
+            return NEEDS_ROOM
         if how == QUIET and (door[ROWS] >= door[MOST_ROWS] or (door[TIES] == 1 and time <= door[RECENT_TIME])):
             return NEEDS_LOCK
         if not are_texts(door) or keep(door, event) == 0:

@@ -1,4 +1,4 @@
-"""Single events, as dicts: the tables that the kernel of `dict_door` reads, made for some queries.
+"""Events as dicts and rows of tables: what the kernels of `dict_door` and `table_door` read, made for some queries.
 
 The searches and the log of events belong to the caller, who says whenever something of them has moved.
 """
@@ -15,8 +15,11 @@ import pyarrow as pa
 from cepheid.engine.data.columns import storage
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import dict_door as d
+from cepheid.engine.incremental import table_door as t
 from cepheid.engine.incremental.alone import Alone, plain_columns
+from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
 from cepheid.engine.incremental.core import Core, PushedMatches
+from cepheid.engine.incremental.gathering import held_kind, place_column
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
 FAR = d.FAR
@@ -43,7 +46,7 @@ class DictEvents:
     def __init__(self, schema: pa.Schema, time: str, kind: str, delay: int) -> None:
         self.door = np.zeros(d.DOOR_SIZE, np.int64)
         self.at = int(self.door.ctypes.data)
-        self.names = schema.names
+        self.names, self._schema = schema.names, schema
         self.call: Callable[[Any, int, int], int] | None = None
         self._kept: dict[str, Any] = {}  # what lies at the addresses in `door`
         columns = np.zeros((len(schema), d.OF_COLUMN), np.int64)
@@ -80,7 +83,7 @@ class DictEvents:
     ) -> None:
         """The searches of all queries, and for each type (None: all others) the numbers and components of takers."""
         queries = np.zeros((len(cores), d.OF_QUERY), np.int64)
-        fills: list[tuple[int, ...]] = []
+        fills = list[tuple[int, ...]]()
         for row, core, own in zip(queries, cores, alone, strict=True):
             row[d.HEAD_AT], row[d.EVERY], row[d.STEPPED] = core.head.ctypes.data, int(core.every_event), -1
             row[d.KEY_FROM] = len(fills)
@@ -94,13 +97,21 @@ class DictEvents:
             row[d.FILL_FROM] = len(fills)
             fills += self._fills(core.form.compiled.layout.attributes)
             row[d.FILL_TO] = len(fills)
-        self._cores, self.call = cores, d.take.direct()
+        self._cores, self.call, self._take_rows = cores, d.take.direct(), t.take_rows.direct()
         self._place("queries", queries, d.QUERIES_AT, d.QUERIES)
         self._place("fills", np.array(fills or [(0,) * d.OF_FILL], np.int64), d.FILLS_AT, d.FILLS)
         self._place("chosen", np.zeros((len(cores), d.OF_CHOSEN), np.int64), d.CHOSEN_AT)
         self._place("pending", np.zeros((len(cores), 2), np.int64), d.PENDING_AT)
         self._place_takers(takers)
         self.look_at_keys()
+        self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills})
+        columns = np.zeros((len(self.columns_read), t.OF_TABLE_COLUMN), np.int64)
+        columns[:, t.OF_SCHEMA] = [self.names.index(name) for name in self.columns_read]
+        columns[:, t.HOLDS_WHAT] = [held_kind(self._schema.field(name).type) for name in self.columns_read]
+        self._table = np.zeros(t.TABLE_SIZE, np.int64)
+        self._table[t.TRUE], self._table[t.FALSE] = id(True), id(False)
+        self._table[t.TABLE_COLUMNS_AT], self._table[t.TABLE_COLUMNS] = columns.ctypes.data, len(columns)
+        self._kept["of table"] = columns
 
     def _fills(self, attributes: Any) -> list[tuple[int, ...]]:
         found, wholes, numbers = list[tuple[int, ...]](), 0, 0
@@ -146,12 +157,12 @@ class DictEvents:
 
     # --- rooms ----------------------------------------------------------------------------------------------------
 
-    def make_room(self) -> None:
-        """Room for one more event, with a new key, in every search."""
+    def make_room(self, events: int = 1) -> None:
+        """Room for some more events, one at least of them with a new key, in every search."""
         for core in self._cores:
-            core.make_room(1)
+            core.make_room(events)
             core.make_room_for_keys(core.reader.keys + 1)
-        self._make_room_for_ends(len(self._cores))
+        self._make_room_for_ends(events * len(self._cores))
 
     def _make_room_for_ends(self, more: int) -> None:
         first, last = int(self.door[d.ENDS_FIRST]), int(self.door[d.ENDS_LAST])
@@ -163,6 +174,21 @@ class DictEvents:
         self._place("ends", ends, d.ENDS_AT, d.ENDS_ROOM)
         self.door[d.ENDS_FIRST], self.door[d.ENDS_LAST] = 0, last - first
 
+    # --- rows of a table ------------------------------------------------------------------------------------------
+
+    def take_rows(self, found: TypeNumbers, columns: Sequence[pa.Array], wanted: int) -> tuple[int, int]:
+        """Takes the rows in that were found last, of which some columns are read: searches to go on with, rows kept."""
+        table, own = self._table, self._kept["of table"]
+        for row, column in zip(own, columns, strict=True):
+            place_column(row, column)
+        table[t.NEXT], table[t.WANTED], table[t.KEPT], table[t.LAST_TIME] = 0, wanted, 0, found.head[LAST]
+        arguments = self.at, table.ctypes.data, found.head.ctypes.data
+        pending = self._take_rows(*arguments)
+        while pending == d.NEEDS_ROOM:
+            self.make_room(wanted)
+            pending = self._take_rows(*arguments)
+        return pending, int(table[t.KEPT])
+
     # --- possible last events of matches --------------------------------------------------------------------------
 
     @property
@@ -172,23 +198,12 @@ class DictEvents:
 
     def set_ends(self, times: Int64s, queries: Int64s) -> None:
         """The times of all events that may be the last ones of a match, and the numbers of their queries."""
-        self.door[d.ENDS_FIRST] = self.door[d.ENDS_LAST] = 0
-        self.door[d.DUE] = FAR
-        self.add_ends(times, queries)
-
-    def add_ends(self, times: Int64s, queries: Int64s | int) -> None:
-        """More of them."""
-        if not len(times):
-            return
+        door, order = self.door, np.argsort(times, kind="stable")
+        door[d.ENDS_FIRST] = door[d.ENDS_LAST] = 0
         self._make_room_for_ends(len(times))
-        door, ends = self.door, self._kept["ends"]
-        first, last = int(door[d.ENDS_FIRST]), int(door[d.ENDS_LAST])
-        end = last + len(times)
-        ends[last:end, 0], ends[last:end, 1] = times, queries
-        own = ends[first:end]
-        if bool((own[1:, 0] < own[:-1, 0]).any()):
-            own[:] = own[np.argsort(own[:, 0], kind="stable")]
-        door[d.ENDS_LAST], door[d.DUE] = end, own[0, 0] + door[d.DELAY]
+        ends = self._kept["ends"]
+        ends[: len(times), 0], ends[: len(times), 1] = times[order], queries[order]
+        door[d.ENDS_LAST], door[d.DUE] = len(times), ends[0, 0] + door[d.DELAY] if len(times) else FAR
 
     def passed_ends(self, until: int) -> list[int]:
         """The queries of which an event up to a time may be the last one of a match; these events are done with."""

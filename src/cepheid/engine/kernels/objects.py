@@ -95,6 +95,18 @@ def whole_object(value: int) -> int:
     return int(_called("PyLong_FromLongLong", ctypes.c_ssize_t, value))
 
 
+def fraction_object(value: float) -> int:
+    """A fraction as an object, to be given back; 0: there is no memory for it."""
+    function = _api.PyFloat_FromDouble
+    function.restype, function.argtypes = ctypes.c_ssize_t, [ctypes.c_double]
+    return int(function(float(value)))
+
+
+def text_object(letters: int, length: int, errors: int) -> int:
+    """The text of some letters in UTF-8, to be given back; 0: it is none. `errors` is 0: they are not left out."""
+    return int(_called("PyUnicode_DecodeUTF8", ctypes.c_ssize_t, letters, length, errors))
+
+
 def whole_of(value: int, beyond: int) -> int:
     """A whole number; at the address `beyond` stands 0 if it is one of 64 bits."""
     return int(_called("PyLong_AsLongLongAndOverflow", ctypes.c_longlong, value, beyond))
@@ -125,16 +137,16 @@ def give_back(value: int) -> None:
     _called("Py_DecRef", None, value)
 
 
-def _register_call(function: Any, name: str, result: Any, arguments: int) -> None:
+def _register_call(function: Any, name: str, result: Any, arguments: int, of: Any = types.int64) -> None:
     """Says that compiled code calls a function of Python's by its name."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         returned = ir.VoidType() if result is types.none else context.get_value_type(result)
-        kind = ir.FunctionType(returned, [_WORD] * arguments)
+        kind = ir.FunctionType(returned, [context.get_value_type(of)] * arguments)
         called = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
         return context.get_dummy_value() if result is types.none else called
 
-    register(function, result, (types.int64,) * arguments, generate)
+    register(function, result, (of,) * arguments, generate)
 
 
 def _own_address(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -150,6 +162,8 @@ _register_call(tuple_of, "PyTuple_New", types.int64, 1)
 _register_call(tuple_set, "PyTuple_SetItem", types.int32, 3)
 _register_call(list_append, "PyList_Append", types.int32, 2)
 _register_call(whole_object, "PyLong_FromLongLong", types.int64, 1)
+_register_call(fraction_object, "PyFloat_FromDouble", types.int64, 1, types.float64)
+_register_call(text_object, "PyUnicode_DecodeUTF8", types.int64, 3)
 _register_call(whole_of, "PyLong_AsLongLongAndOverflow", types.int64, 2)
 _register_call(fraction_of, "PyFloat_AsDouble", types.float64, 1)
 _register_call(letters_of, "PyUnicode_AsUTF8AndSize", types.int64, 2)

@@ -16,9 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental.gathering import Places, gather
 
 Event = dict[str, Any]
 FEW = 64  # events that are taken one by one
+SOME = 1_000  # events that a kernel gathers
 
 
 @dataclass
@@ -29,6 +31,7 @@ class Part:
     table: pa.Table | None = None
     rows: Int64s | None = None  # None: all rows of the table
     made: pa.Table | None = field(default=None, repr=False)  # of the dicts or rows, if somebody asked for it
+    places: Places | None = field(default=None, repr=False)  # of the table
 
     def __len__(self) -> int:
         if self.events is not None:
@@ -54,6 +57,7 @@ class EventLog:
         self.starts: list[int] = []
         self.dicts: list[Event] | None = None  # those of the last part, if it has dicts
         self._rows = 0  # up to the end of the last part, if it is a table
+        self.gathers = False  # are the kernels of `gathering` there?
         self.held_rows = 0  # of tables, those included that nobody needs
 
     def __len__(self) -> int:
@@ -111,7 +115,7 @@ class EventLog:
             return part.made
         assert part.table is not None
         if part.rows is not None:
-            part.table, part.rows = part.table.take(pa.array(part.rows)), None
+            part.table, part.rows, part.places = part.table.take(pa.array(part.rows)), None, None
         return part.table
 
     def table(self) -> pa.Table:
@@ -149,6 +153,28 @@ class EventLog:
             return tables[0]
         order = np.argsort(np.concatenate(found), kind="stable")
         return pa.concat_tables(tables).take(pa.array(order))
+
+    def arrays(self, rows: Int64s) -> list[pa.Array]:
+        """Some of the events, as an array for each column."""
+        found = self._found(rows.tolist()) if self.gathers and 0 < len(rows) <= SOME else None
+        if found is not None:
+            return gather(found, self._schema)
+        return [column.combine_chunks() for column in self.take(rows).columns]
+
+    def _found(self, rows: list[int]) -> list[tuple[int, int]] | None:
+        """Where events lie, if all of them came in tables."""
+        found = []
+        for row in rows:
+            place = bisect_right(self.starts, row) - 1
+            part, row = self.parts[place], row - self.starts[place]
+            if part.table is None:
+                return None
+            if part.places is None:
+                part.places = Places(part.table)
+            if not part.places.are_known:
+                return None
+            found.append((part.places.address, row if part.rows is None else int(part.rows[row])))
+        return found
 
     def _single(self, row: int) -> pa.Table:
         """One of the events, without a copy if it came in a table."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from cepheid.engine.incremental.queries import refusal
 from cepheid.engine.search.incremental_runs import can_keep_runs
+from cepheid.plan.explain import retained_text
+from cepheid.plan.physical import Plan
 from cepheid.runners.stream.incremental_pushed import ResidentIncremental, is_incremental
 from cepheid.runners.stream.incremental_runs import ResidentRuns
 from cepheid.runners.stream.incremental_shard import Resident
@@ -16,3 +19,13 @@ def resident_kind(step: StreamStep, schema: pa.Schema) -> type[Resident]:
     if len(step.plans) == 1 and not step.plans[0].partition and can_keep_runs(step.plans[0], schema):
         return ResidentRuns  # all that the window holds would be laid side by side at each possible end of a match
     return ResidentIncremental if is_incremental(step, schema) else Resident
+
+
+def how_it_is_searched(resident: Resident, plan: Plan) -> list[str]:
+    """Says whether a call goes on where the last one stopped, or which events it searches again and why."""
+    if isinstance(resident, ResidentIncremental):
+        return ["incremental: a call searches the keys for which an event came that may end a match"]
+    if isinstance(resident, ResidentRuns):
+        return ["incremental: partial matches stay from one call to the next"]
+    why = refusal(plan, resident.schema) or "another query of the same call is searched that way"
+    return [f"replayed: a call that may end a match searches again {retained_text(plan)}", f"because {why}"]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Int64s, Matches
-from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.incremental.core import BEGINNING, Core
 from cepheid.engine.incremental.queries import refusal
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
@@ -106,7 +106,7 @@ class ResidentIncremental(Resident):
     def lay_down(self, table: pa.Table, until: int | None) -> None:
         """Begins anew with these events."""
         self.log = EventLog(self.schema, self.log._as_table)
-        self.cores = [Core(plan, self.schema) for plan in self.step.plans]
+        self.cores = [Core(plan) for plan in self.step.plans]
         begins = self.step.begins(table)
         arrived = [core.read(table) for core in self.cores] if table.num_rows else []
         for number, (core, each) in enumerate(zip(self.cores, arrived, strict=False)):
@@ -179,11 +179,12 @@ class ResidentIncremental(Resident):
         """The rows of matches that are shown as their events; None if the result has other types than the events."""
         names, clock = worker_plan.plan.bound.schema.names, worker_plan.plan.bound.schema.time
         chosen = [each.rows[each.rows != MISSING] for each in matches.chosen]
-        taken = self.log.take(np.concatenate(chosen))
-        columns = [taken.column(name).combine_chunks() for name in names]
-        times, kind = self.step.begins(taken), taken.schema.field(clock).type
+        kind = self.schema.field(clock).type
         if kind != pa.int64() and not pa.types.is_timestamp(kind):
             return None
+        taken = dict(zip(self.schema.names, self.log.arrays(np.concatenate(chosen)), strict=True))
+        columns = [taken[name] for name in names]
+        times = times_of(pa.table({clock: taken[clock]}), clock)
         first, last = np.full(len(matches), NEVER), np.full(len(matches), BEGINNING)
         shown, start = [], 0
         for each, rows in zip(matches.chosen, chosen, strict=True):

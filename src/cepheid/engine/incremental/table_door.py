@@ -1,0 +1,130 @@
+"""Rows of an Arrow table, straight into the searches of the queries that mention their types: a kernel reads them.
+
+A row becomes what a dict would be, for the few columns that queries read and the few rows that they want, and goes the
+way of dicts (`dict_door`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental import arrow_rows
+from cepheid.engine.incremental.dict_door import (
+    CALLS,
+    COLUMNS,
+    DELAY,
+    DOOR_SIZE,
+    DUE,
+    FAR,
+    LONG_WAY,
+    OTHERS,
+    VALUES_AT,
+    choose,
+    pass_time,
+    push,
+)
+from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.memory import float64_rows, int32_row, int64_row, int64_rows, uint8_rows
+from cepheid.engine.kernels.objects import clear_error, fraction_object, give_back, hold, text_object, whole_object
+
+# The numbers in `table`: its columns; the row that is next, how many there are, and how many were kept; the last time;
+# the addresses of True and False.
+TABLE_COLUMNS_AT, TABLE_COLUMNS, NEXT, WANTED, KEPT, LAST_TIME, TRUE, FALSE = range(8)
+TABLE_SIZE = 8
+# Of a column: its number in the schema, what it holds, where it tells what is NULL (0: nothing is), its values, the
+# letters of texts, and the first row.
+OF_SCHEMA, HOLDS_WHAT, VALID_AT, DATA_AT, LETTERS_AT, FIRST_ROW = range(6)
+OF_TABLE_COLUMN = 6
+WHOLES, FRACTIONS, TEXTS, TRUTHS = range(4)
+
+
+@borrowing(types.boolean(types.int64, types.int64))
+def is_set(address: int, place: int) -> bool:
+    """Is a bit set in bytes at an address?"""
+    return bool(uint8_rows(address + (place >> 3), 1, 1)[0, 0] >> (place & 7) & 1)
+
+
+@borrowing(types.int64(INT64S, INT64S, types.int64))
+def value_at(table: Int64s, column: Int64s, row: int) -> int:
+    """A value as an object, to be given back; 0: it is NULL; -1: there is no memory for it."""
+    place = column[FIRST_ROW] + row
+    if column[VALID_AT] != 0 and not is_set(column[VALID_AT], place):
+        return 0
+    what = column[HOLDS_WHAT]
+    if what == WHOLES:
+        made = whole_object(int64_row(column[DATA_AT] + 8 * place, 1)[0])
+    elif what == FRACTIONS:
+        made = fraction_object(float64_rows(column[DATA_AT] + 8 * place, 1, 1)[0, 0])
+    elif what == TEXTS:
+        edges = int32_row(column[DATA_AT] + 4 * place, 2)
+        begin, end = np.int64(edges[0]), np.int64(edges[1])
+        made = text_object(column[LETTERS_AT] + begin, int(end - begin), 0)
+    else:
+        made = table[TRUE] if is_set(column[DATA_AT], place) else table[FALSE]
+        hold(made)
+    if made == 0:
+        clear_error()
+        return -1
+    return int(made)
+
+
+@borrowing(types.boolean(INT64S, INT64S, types.int64))
+def read_row(door: Int64s, table: Int64s, row: int) -> bool:
+    """Reads the columns of a row that queries read; False: there is no memory for them."""
+    columns = int64_rows(table[TABLE_COLUMNS_AT], table[TABLE_COLUMNS], OF_TABLE_COLUMN)
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    for column in range(table[TABLE_COLUMNS]):
+        value = value_at(table, columns[column], row)
+        if value < 0:
+            for earlier in range(column):
+                give_back(values[columns[earlier, OF_SCHEMA]])
+            return False
+        values[columns[column, OF_SCHEMA]] = value
+    return True
+
+
+@borrowing(types.void(INT64S, INT64S))
+def give_back_row(door: Int64s, table: Int64s) -> None:
+    """The values of a row are no longer needed."""
+    columns = int64_rows(table[TABLE_COLUMNS_AT], table[TABLE_COLUMNS], OF_TABLE_COLUMN)
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    for column in range(table[TABLE_COLUMNS]):
+        place = columns[column, OF_SCHEMA]
+        if values[place] != 0:
+            give_back(values[place])
+            values[place] = 0
+
+
+@kernel(types.int64(types.int64, types.int64, types.int64))
+def rows_taken(at: int, table_at: int, types_at: int) -> int:
+    """Takes the wanted rows in, and lets time pass; how many searches Python goes on with, or what is lacking."""
+    door, table = int64_row(at, DOOR_SIZE), int64_row(table_at, TABLE_SIZE)
+    head = int64_row(types_at, arrow_rows.HEAD_SIZE)
+    room = head[arrow_rows.ROOM]
+    rows, codes = int64_row(head[arrow_rows.ROWS_AT], room), int64_row(head[arrow_rows.TYPES_AT], room)
+    when = int64_row(head[arrow_rows.TIMES_AT], room)
+    if table[NEXT] == 0:
+        door[CALLS] += 1
+    while table[NEXT] < table[WANTED]:
+        place = table[NEXT]
+        if not read_row(door, table, rows[place]):
+            return LONG_WAY
+        code = codes[place] if codes[place] >= 0 else door[OTHERS]
+        chosen = choose(door, at, code)
+        if chosen > 0:
+            push(door, at, chosen, when[place], -FAR)
+            rows[table[KEPT]] = rows[place]
+            table[KEPT] += 1
+        give_back_row(door, table)
+        if chosen < 0:
+            return chosen
+        table[NEXT] += 1
+    last = table[LAST_TIME]
+    return pass_time(door, last - door[DELAY] - 1, 0) if last > door[DUE] else 0
+
+
+take_rows = Entry(rows_taken)
