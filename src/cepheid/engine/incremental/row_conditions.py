@@ -18,7 +18,7 @@ from cepheid.engine.data.matches import Int64s
 from cepheid.engine.search.row_pattern.arrange import Arranged, arrange
 from cepheid.engine.search.row_pattern.conditions import concerns_rows_alone, judged, over_rows
 from cepheid.engine.search.row_pattern.implied import at_hand, conjuncts, on_start, without_start_conditions
-from cepheid.engine.search.row_pattern.lowering import merged, row_values
+from cepheid.engine.search.row_pattern.lowering import row_values
 from cepheid.engine.search.row_pattern.path_state import PathState
 from cepheid.engine.search.row_pattern.run import needed_columns
 from cepheid.engine.values.compiled import Predicate
@@ -95,13 +95,13 @@ def of_rows(clause: BoundClause, schema: pa.Schema) -> OfRows | None:
         parts = on_start(clause) if not label else conjuncts(condition) if condition is not None else []
         for part in parts:
             if label and not concerns_rows_alone(part, label):
-                left.setdefault(label, []).append(merged(part))
+                left.setdefault(label, []).append(part)
             elif (name := _one_text(part, schema)) is not None:
                 by_text.setdefault(name, []).append((bit, label, part))
             elif any(isinstance(node, RowLabel) for node in s.walk(part)):
                 return None
             else:
-                left.setdefault(own[label], []).append(merged(at_hand(part)))
+                left.setdefault(own[label], []).append(at_hand(part))
                 tested |= 1 << bit
     wider = replace(rest, labels=(*clause.labels, *own.values()))
     empty = arrange(clause, schema.empty_table(), needed_columns(clause)).table
