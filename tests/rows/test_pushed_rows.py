@@ -88,3 +88,11 @@ def test_single_rows_find_what_the_table_does(case: RowCase, delay: int, data: s
     told = live.finish()
     found += told if isinstance(told, list) else told.to_pylist()
     assert sorted(map(str, found)) == sorted(map(str, whole.to_pylist()))
+
+
+def test_what_a_table_decided_is_not_told_again_by_a_single_row() -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY id MEASURES A.id AS at PATTERN (A) WITHIN 5 DEFINE A AS value > 1)"
+    live = cepheid.live(clause, {"id": int, "value": int})
+    assert live.send([{"id": at, "value": at} for at in range(5)]) == [{"at": 2}, {"at": 3}]
+    assert live.send({"id": 5, "value": 0}) == [{"at": 4}]
+    assert live.send([{"id": 6, "value": 7}, {"id": 7, "value": 7}]) == [{"at": 6}]

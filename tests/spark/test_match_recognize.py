@@ -144,6 +144,17 @@ def test_forms_beyond_the_standard(spark: Any) -> None:
     assert sorted(map(tuple, cepheid.match(nested, fields).collect())) == [(0, [6, 4, 2]), (1, [5, 3, 1])]
 
 
+def test_partial_matches(spark: Any) -> None:
+    table = pa.table({"ts": [1, 2, 3, 4, 30], "kind": ["o", "p", "o", "x", "x"], "k": [1] * 5})
+    clause = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES MATCH_NUMBER() AS n, O.ts AS o, P.ts AS p
+      AFTER MATCH SKIP TO NEXT ROW PATTERN (O X*? P) WITHIN 10 DEFINE O AS kind = 'o', P AS kind = 'p'
+      OPTIONS (output_partial = true))"""
+    found = cepheid.match(spark.createDataFrame(table.to_pandas()), clause)
+    expected = [tuple(row.values()) for row in cepheid.match(table, clause).to_pylist()]
+    assert sorted(map(str, map(tuple, found.collect()))) == sorted(map(str, expected))
+    assert expected == [(1, 1, 1, 2), (1, None, 3, None)]
+
+
 def test_decimals_structs_and_keys(spark: Any) -> None:
     table = "(VALUES (1, 10.10, named_struct('x', 5)), (2, 10.20, named_struct('x', 6))) t(id, p, s)"
     measures = "sum(p) / count(*) AS mean, avg(p) AS a, A.s.x AS x, max_by(p, s.x) AS best"

@@ -455,8 +455,7 @@ class RowCore:
         if horizon is not None and self.within:
             for key, part in zip(names, touched, strict=True):
                 self._wait(key, part)
-        number, taken = int(batch[r.FOUND]), int(batch[r.STEPS_FOUND])
-        return Matched(self.out[:number].copy(), self.steps[:taken].copy()), names
+        return self.found_alone(), names
 
     def step(self, key: Key, event: dict[str, Any], time: int, number: int, horizon: int) -> bool:
         """Takes in one row of a partition; is there something to report? (`found_alone`)"""
@@ -507,7 +506,7 @@ class RowCore:
                 yield key
 
     def found_alone(self) -> Matched:
-        """What one partition reports."""
+        """What is found since the last call."""
         batch = self.batch
         number, taken = int(batch[r.FOUND]), int(batch[r.STEPS_FOUND])
         batch[r.FOUND] = batch[r.STEPS_FOUND] = 0

@@ -195,7 +195,7 @@ def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions, 
 def sent_when_needed(chosen: DataFrame, shard: str, always: Collection[str | None]) -> DataFrame:
     """The rows that go to Python, with NULL in those of no shard, which only move the clock, but for some columns.
 
-    A NULL costs Spark about half of what a value does. A column that cannot be NULL stays as it is, since what is
+    A NULL costs Spark less than a value does. A column that cannot be NULL stays as it is, since what is
     stored of a stream has its columns, too.
     """
     from pyspark.sql import functions as F
