@@ -19,7 +19,7 @@ from cepheid.engine.incremental import table_door as t
 from cepheid.engine.incremental.alone import Alone, plain_columns
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
 from cepheid.engine.incremental.core import Core, PushedMatches
-from cepheid.engine.incremental.gathering import held_kind, place_column
+from cepheid.engine.incremental.gathering import held_kind, load, place_column
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
 FAR = d.FAR
@@ -98,6 +98,7 @@ class DictEvents:
             fills += self._fills(core.form.compiled.layout.attributes)
             row[d.FILL_TO] = len(fills)
         self._cores, self.call, self._take_rows = cores, d.take.direct(), t.take_rows.direct()
+        load()
         self._place("queries", queries, d.QUERIES_AT, d.QUERIES)
         self._place("fills", np.array(fills or [(0,) * d.OF_FILL], np.int64), d.FILLS_AT, d.FILLS)
         self._place("chosen", np.zeros((len(cores), d.OF_CHOSEN), np.int64), d.CHOSEN_AT)

@@ -13,15 +13,18 @@ class Entry:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__wrapped__ = function
+        self._entry_point: Callable[..., Any] | None = None
 
     def direct(self) -> Callable[..., Any]:
         """What is called: compiled now, if it is not yet, or plain Python where nothing is compiled."""
         function = self.__wrapped__
         if not COMPILES or not isinstance(function, Kernel):
             return function
-        (result,) = function.dispatcher().overloads.values()
-        entry_point: Callable[..., Any] = result.entry_point
-        return entry_point
+        if self._entry_point is None:  # once: Ctrl-C that comes while numba looks at its signatures is a KeyError there
+            (result,) = function.dispatcher().overloads.values()
+            self._entry_point = result.entry_point
+        called: Callable[..., Any] = self._entry_point
+        return called
 
     def plain(self) -> Callable[..., Any]:
         """The same as plain Python, for `interpreted()`."""

@@ -86,6 +86,12 @@ def gathered_letters(head: Int64s, column: int) -> int:
 values, letters = Entry(gathered_values), Entry(gathered_letters)
 
 
+def load() -> None:
+    """Loads or compiles the kernels now: what Ctrl-C meets later should not be numba."""
+    values.direct()
+    letters.direct()
+
+
 @cache
 def held_kind(kind: pa.DataType) -> int:
     """How a column holds its values; -1: in a way that is not read here."""
