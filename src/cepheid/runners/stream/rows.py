@@ -141,6 +141,7 @@ class RowStream(SearchStream):
         if core is None or core.interpreted or core.of_rows is None:
             return None
         pushed.go_to(self.state)
+        pushed.at = self.state
         return RowTakesDicts(pushed)
 
     def earliest_decision(self) -> int | None:
