@@ -16,7 +16,6 @@ from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Int64s, Matches
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.incremental.core import BEGINNING, Core
-from cepheid.engine.incremental.queries import refusal
 from cepheid.engine.search.incremental_events import Arrived
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint
@@ -25,11 +24,6 @@ from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan, result_batches
 
 MOST_HELD = 50  # rows of tables that lie in memory for each event that is kept
-
-
-def is_incremental(step: StreamStep, schema: pa.Schema) -> bool:
-    """Can all queries of a step go on where they stopped?"""
-    return all(refusal(plan, schema) is None for plan in step.plans)
 
 
 @dataclass(frozen=True)
@@ -255,6 +249,3 @@ def _places(rows: Int64s, places: Int64s, chosen: Int64s) -> Int64s:
     """The places of chosen rows among some rows, which are in order."""
     found: Int64s = places[np.minimum(np.searchsorted(rows, chosen), len(rows) - 1)]
     return np.where(chosen == MISSING, MISSING, found)
-
-
-__all__ = ["ResidentIncremental", "is_incremental"]

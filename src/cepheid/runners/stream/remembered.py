@@ -27,6 +27,7 @@ from cepheid.runners.stream.incremental import SEARCH, Stepper
 from cepheid.runners.stream.incremental_kinds import resident_kind
 from cepheid.runners.stream.incremental_pushed import ResidentIncremental
 from cepheid.runners.stream.incremental_shard import Resident
+from cepheid.runners.stream.incremental_split import ResidentSplit
 from cepheid.runners.stream.state import Outcome, Store, StreamStep, to_join
 
 MOST_BYTES = 32 << 20  # of retained events; a search over more takes too much memory beside them
@@ -63,7 +64,8 @@ def goes_on(step: StreamStep) -> bool:
     """Can the search of a step go on, and do times alone say which events it needs?"""
     if not step.plans or step.schema is None or step.dedupe or step.budget != Budget():
         return False
-    return all(reach(plan) is not None for plan in step.plans) and resident_kind(step, step.schema) is not Resident
+    kind = resident_kind(step, step.schema)
+    return all(reach(plan) is not None for plan in step.plans) and kind not in (Resident, ResidentSplit)
 
 
 def rebuilt(step: StreamStep, clock: Clock, store: Store) -> RememberedSearch:
