@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from copy import copy
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -32,6 +32,7 @@ _KINDS: dict[pa.DataType, frozenset[type]] = {
 _NOTHING: frozenset[type] = frozenset({type(None)})
 _NAIVE, _EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 Event = dict[str, Any]
+_Note: TypeAlias = tuple[Noted, list[tuple[int, Event]], int, int, int]
 
 
 class TakesDicts(Protocol):
@@ -94,8 +95,12 @@ class PatternDoor:
 
     # --- one event ----------------------------------------------------------------------------------------------------
 
-    def take(self, events: Any) -> Any:
-        """What events decide, as they came; None: they have to go the long way."""
+    def note(self) -> _Note:
+        """How everything stands, for `take_back`."""
+        return self.pushed.noted(), self.waiting, self.watermark, self.events, self.matches
+
+    def take(self, events: Any, before: _Note) -> Any:
+        """What events decide, as they came; None: they have to go the long way, and nothing happened."""
         try:
             if type(events) is dict:
                 time = self._time_of(events)
@@ -108,7 +113,7 @@ class PatternDoor:
             if type(events) is pa.Table and 0 < events.num_rows <= FEW and events.schema.equals(self.reader.given):
                 return self._table(events)
         except NotIncrementalError:
-            pass
+            self.take_back(before)
         return None
 
     def _several(self, events: list[Any]) -> list[Event] | None:
@@ -161,25 +166,20 @@ class PatternDoor:
         return int(time)
 
     def _taken(self, events: list[tuple[int, Event]]) -> list[Event]:
-        """Takes in events that are not too late, and lets time pass: all of it happens, or nothing."""
-        waiting, watermark, pushed = self.waiting, self.watermark, self.pushed
-        before, found = pushed.noted(), list[Event]()
-        try:
-            pushed.at = None
-            together = [*waiting, *events]
-            if (waiting and waiting[-1][0] > events[0][0]) or len(events) > 1:
-                together.sort(key=_first)
-            mark = max(together[-1][0] - self.delay, watermark)
-            number = bisect_left(together, mark, key=_first)
-            if mark > watermark:
-                found = self._released(together[:number], mark)
-            self.waiting, self.watermark = together[number:], mark
-            self.events += len(events)
-            self.matches += len(found)
-            return found
-        except BaseException:
-            self._take_back(before, waiting, watermark)
-            raise
+        """Takes in events that are not too late, and lets time pass."""
+        waiting, watermark, found = self.waiting, self.watermark, list[Event]()
+        self.pushed.at = None
+        together = [*waiting, *events]
+        if (waiting and waiting[-1][0] > events[0][0]) or len(events) > 1:
+            together.sort(key=_first)
+        mark = max(together[-1][0] - self.delay, watermark)
+        number = bisect_left(together, mark, key=_first)
+        if mark > watermark:
+            found = self._released(together[:number], mark)
+        self.waiting, self.watermark = together[number:], mark
+        self.events += len(events)
+        self.matches += len(found)
+        return found
 
     def _released(self, released: list[tuple[int, Event]], mark: int) -> list[Event]:
         takes = self.takes
@@ -192,12 +192,12 @@ class PatternDoor:
         found += takes.pass_by(mark) or []
         return found
 
-    def _take_back(self, before: Noted, waiting: list[tuple[int, Event]], watermark: int) -> None:
-        """A call was broken off: it did not happen."""
-        self.waiting, self.watermark = waiting, watermark
+    def take_back(self, before: _Note) -> None:
+        """A call was broken off, wherever it was: it did not happen."""
+        noted, self.waiting, self.watermark, self.events, self.matches = before
         pushed = self.pushed
         pushed.at = None
-        place = pushed.place_at(before)
+        place = pushed.place_at(noted)
         pushed.go_to(place)
         pushed.at = place
         assert self.opened is not None

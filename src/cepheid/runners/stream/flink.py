@@ -150,6 +150,7 @@ class FlinkStream(SearchStream):
         if not reads_dicts(core, self.kinds, self.schema):
             return None
         pushed.go_to(self.state)
+        pushed.at = self.state
         return FlinkTakesDicts(pushed, self.kinds)
 
     def earliest_decision(self) -> int | None:
