@@ -49,5 +49,9 @@ class ResidentSplit(Resident):
 def _part(step: StreamStep, chosen: Sequence[bool]) -> StreamStep:
     """The step of some of the queries."""
     places = [place for place, each in enumerate(chosen) if each]
-    shipments, numbers = (tuple(each[place] for place in places) for each in (step.shipments, step.numbers))
-    return replace(step, shipments=shipments, numbers=numbers, plans=tuple(step.plans[place] for place in places))
+    return replace(
+        step,
+        shipments=tuple(step.shipments[place] for place in places),
+        numbers=tuple(step.numbers[place] for place in places),
+        plans=tuple(step.plans[place] for place in places),
+    )
