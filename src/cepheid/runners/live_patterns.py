@@ -9,28 +9,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from copy import copy
-from datetime import UTC, datetime
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from cepheid.engine.incremental.row_core import NotIncrementalError
+from cepheid.runners.live_dicts import FAR, instant_of, kinds_of
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.stream.pushed import Noted, PushedSearch
 from cepheid.runners.stream.searches import SearchStream
 
-FAR = 2**62
 LEAST, MOST = -(2**63), 2**63 - 1  # of whole numbers
 MOST_SHAPES = 1_000
 FEW = 200  # rows of a table, or of a list, that are taken in one by one
-_KINDS: dict[pa.DataType, frozenset[type]] = {
-    pa.int64(): frozenset({int, type(None)}),
-    pa.float64(): frozenset({float, type(None)}),
-    pa.string(): frozenset({str, type(None)}),
-    pa.bool_(): frozenset({bool, type(None)}),
-}
-_NOTHING: frozenset[type] = frozenset({type(None)})
-_NAIVE, _EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 Event = dict[str, Any]
 _Note: TypeAlias = tuple[Noted, list[tuple[int, Event]], int, int, int]
 
@@ -54,7 +45,7 @@ class PatternDoor:
         kind = given.field(self.time).type
         self.whole, self.zoned = pa.types.is_integer(kind), getattr(kind, "tz", None) is not None
         self.names = frozenset(given.names)
-        self.kinds = [(each.name, _KINDS.get(each.type, _NOTHING)) for each in given if each.name != self.time]
+        self.kinds = kinds_of(given, self.time)
         self.wholes = [each.name for each in given if each.type == pa.int64() and each.name != self.time]
         self.fractions = [each.name for each in given if each.type == pa.float64()]
         self.letters = [each.name for each in given if each.type == pa.string()]
@@ -131,7 +122,7 @@ class PatternDoor:
         rows = table.to_pylist()
         times = [row[self.time] for row in rows]
         if not self.whole:
-            times = [self._instant(time) for time in times]
+            times = [instant_of(time, self.whole, self.zoned) for time in times]
         if None in times or not self.watermark <= min(times) <= max(times) < FAR or self._has_nan(rows):
             return None
         found = self._taken(list(zip(times, rows, strict=True)))
@@ -146,7 +137,7 @@ class PatternDoor:
         """The time of an event that can go this way."""
         time = event.get(self.time)
         if type(time) is not int or not self.whole:
-            time = self._instant(time)
+            time = instant_of(time, self.whole, self.zoned)
         if not self.watermark <= time < FAR:
             return None
         if (*event, *map(type, event.values())) not in self.shapes and not self._fits(event):
@@ -216,13 +207,6 @@ class PatternDoor:
         if len(self.shapes) < MOST_SHAPES:
             self.shapes.add((*event, *map(type, event.values())))
         return True
-
-    def _instant(self, time: Any) -> int:
-        """A time in microseconds; one that lies too far away if it is not what the column holds."""
-        if self.whole or type(time) is not datetime or (time.tzinfo is not None) != self.zoned:
-            return FAR
-        since = time - (_EPOCH if self.zoned else _NAIVE)
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def _first(entry: tuple[int, Event]) -> int:

@@ -51,23 +51,6 @@ class RowStream(SearchStream):
         self.may_push: bool | None = None  # None: nobody knows yet
         self.seen = 0
 
-    def __len__(self) -> int:
-        held = self.state
-        return int((len(held) if isinstance(held, Place) else held.rows.num_rows) + self.waiting.num_rows)
-
-    def _retained(self) -> Retained:
-        """The state as it is saved."""
-        if isinstance(self.state, Place):
-            assert self.pushed is not None
-            return self.pushed.retained(self.state)
-        return self.state
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the rows that are kept."""
-        state = self.state
-        return int((state if isinstance(state, Place) else state.rows).nbytes + self.waiting.nbytes)
-
     @property
     def time(self) -> str:
         """The first column of ORDER BY."""
@@ -80,10 +63,9 @@ class RowStream(SearchStream):
             return None
         return with_keys(self.schema.empty_table(), self.clause.keys, self.clause.text).schema.field(self.time)
 
-    @property
-    def retained(self) -> pa.Table:
+    def held_by(self, state: Retained) -> pa.Table:
         """The rows from which a match may go on, and those that they look back at."""
-        return self._retained().rows
+        return state.rows
 
     def times(self, events: pa.Table) -> Int64s:
         """The times of rows."""
