@@ -383,10 +383,10 @@ class FastDoor:
             if rows is not None:
                 return rows
         shipments, batches = resident.shipments, []
-        for number, results in found:
-            for place, batch in resident.told(number, resident.cores[number].matches(results)):
-                named = shipments[place].name is not None
-                batches.append(result_rows(shipments[place], batch, self.result) if named else batch)
+        matches = {number: resident.cores[number].matches(results) for number, results in found}
+        for place, batch in resident.told(matches):
+            named = shipments[place].name is not None
+            batches.append(result_rows(shipments[place], batch, self.result) if named else batch)
         table = pa.Table.from_batches(batches, self.result)
         return table if as_table else table.to_pylist()
 
