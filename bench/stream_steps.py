@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +13,13 @@ import pyarrow as pa
 
 from cepheid.runners.stream.changing import SearchRequest, Serving
 from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.remembered import run_step
 from cepheid.runners.stream.state import StreamStep
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
 WINDOW = 2_000
+SASE_WINDOW = 10_000
+THREE = "PATTERN SEQ({} a, {} b, {} c) WHERE [id] AND a.x > {} WITHIN {}"
 PAIR = "PATTERN SEQ({} a, {} b) WHERE [id] AND a.x > b.x + {} WITHIN {}"
 
 
@@ -70,9 +74,13 @@ def arriving(rng: np.random.Generator, start: int, count: int, spacing: int = 1)
 
 def served(count: int, last: str = "B", window: int = WINDOW) -> tuple[StreamStep, Any]:
     """A step that serves so many queries over the same two types, each with a condition of its own."""
-    serving = Serving(COLUMNS, {"time": "ts", "type": "type"}, ("id",), 1, StreamStep((), (), 0, schema=COLUMNS))
     asked = {f"q{number}": SearchRequest(PAIR.format("A", last, 95 - number % 5, window)) for number in range(count)}
-    return serving.ready(asked)
+    return serving(("id",)).ready(asked)
+
+
+def serving(keys: tuple[str, ...]) -> Serving:
+    """What serves queries over the events."""
+    return Serving(COLUMNS, {"time": "ts", "type": "type"}, keys, 1, StreamStep((), (), 0, schema=COLUMNS))
 
 
 def run_queries(batches: int, events: int) -> None:
@@ -87,13 +95,41 @@ def run_queries(batches: int, events: int) -> None:
             print(f"{count:4} queries {told}: {middle:8.1f} ms, {more:6.2f} ms per further query, {found:,} matches")
 
 
-def stepped(step: StreamStep, fingerprint: Any, batches: int, events: int) -> tuple[float, int]:
+def run_sase(batches: int, events: int) -> None:
+    """The same for sequences of three of 20 types with 1,000 keys, which differ in types, constants and windows."""
+    print(f"{batches} micro-batches of {events} events, 20 types, 1,000 keys, window {SASE_WINDOW}; processor time")
+    base = None
+    for count in (1, 10, 100):
+        asked = {}
+        for number in range(count):
+            types = [f"T{(7 * number + place * (1 + number // 20)) % 20}" for place in range(3)]
+            asked[f"q{number}"] = SearchRequest(THREE.format(*types, number % 10, SASE_WINDOW - number))
+        middle, found = stepped(*serving(("id",)).ready(asked), batches, events, arriving_of_20_types)
+        base = base or middle
+        print(f"{count:4} queries: {middle:8.1f} ms, {middle / base:5.1f} times one, {found:,} matches")
+
+
+def arriving_of_20_types(rng: np.random.Generator, start: int, count: int) -> pa.Table:
+    """Some events of SASE's workload."""
+    kinds = np.array([f"T{number}" for number in range(20)])[rng.integers(0, 20, count)]
+    columns = [np.arange(start, start + count), kinds, rng.integers(0, 1_000, count), rng.integers(0, 100, count)]
+    return pa.table(columns, schema=COLUMNS)
+
+
+def stepped(
+    step: StreamStep,
+    fingerprint: Any,
+    batches: int,
+    events: int,
+    make: Callable[[np.random.Generator, int, int], pa.Table] = arriving,
+) -> tuple[float, int]:
     """The median of the milliseconds of processor time of a micro-batch, and all matches."""
     rng, clock, store, times, found = np.random.default_rng(16), Clock.read(None, fingerprint), InMemory(), [], 0
     for number in range(batches):
-        table = arriving(rng, number * events, events)
+        table = make(rng, number * events, events)
         begin = time.process_time()
-        outcome = step.run(Clock.read(clock.text(fingerprint), fingerprint), store, [table], (number + 1) * events)
+        clock = Clock.read(clock.text(fingerprint), fingerprint)
+        outcome = run_step(step, clock, store, [table], (number + 1) * events)
         times.append(time.process_time() - begin)
         clock, found = outcome.clock, found + outcome.matches
     return float(np.median(times[batches // 4 :])) * 1000, found

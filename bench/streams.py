@@ -1,6 +1,7 @@
-"""What a stream costs: `python -m bench.streams queries | soak | load | latency | cost`, with others of the same run.
+"""What a stream costs, with others of the same run: `python -m bench.streams PROGRAM`.
 
 - `queries`: the processor time of a micro-batch with 1, 10, 100 and 300 queries that share a state, without Spark.
+- `sase`: the same for 1, 10 and 100 sequences of three over 20 types and 1,000 keys, `--events` at a time.
 - `soak`: memory over many micro-batches with windows that pass, and the slope of it with its error, without Spark;
   with `--spark` that of the driver, its JVM and the Python workers.
 - `load`: one giant key, a million tiny ones, bursts, silence, disorder: throughput, state, books and a batch beside it;
@@ -19,13 +20,13 @@ from bench.latency import run_rates
 from bench.stream_cost import ALL, run_cost
 from bench.stream_load import run_load
 from bench.stream_soak import run_spark_soak
-from bench.stream_steps import run_queries, run_soak
+from bench.stream_steps import run_queries, run_sase, run_soak
 
 
 def main() -> None:
     """Runs one of the programs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", choices=["queries", "soak", "load", "latency", "cost"])
+    parser.add_argument("program", choices=["queries", "sase", "soak", "load", "latency", "cost"])
     parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--events", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=600, help="the soak ends after these, wherever it is")
@@ -41,6 +42,8 @@ def main() -> None:
     match chosen.program:
         case "queries":
             run_queries(chosen.batches, chosen.events)
+        case "sase":
+            run_sase(chosen.batches, chosen.events)
         case "soak" if chosen.spark:
             run_spark_soak(chosen.batches, chosen.events, chosen.minutes)
         case "soak":

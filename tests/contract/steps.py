@@ -11,6 +11,7 @@ import hypothesis.strategies as st
 import pyarrow as pa
 from hypothesis import settings
 
+from cepheid.engine.search import incremental_events
 from cepheid.plan.physical import Plan
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream import remembered
@@ -87,11 +88,12 @@ def in_batches(draw: st.DrawFn, table: pa.Table, delay: int, most: int = 4) -> l
 def found_in_steps(plan: Plan, batches: list[pa.Table], delay: int) -> list[Signature]:
     """What a stream reports, batch by batch, the end of time included; its state is read back between the steps.
 
-    It reports the same where searches are remembered from step to step, and forgotten after every third.
+    It reports the same where searches are remembered from step to step, and forgotten after every third, and however
+    many events are read one by one.
     """
     found = stepped(plan, batches, delay, None)
-    with mock.patch.multiple(remembered, LEAST=0, TIMES=0):
-        for forgets in (3, len(batches) + 1):
+    for forgets, few in ((3, 100), (len(batches) + 1, 0)):
+        with mock.patch.object(incremental_events, "FEW", few):
             assert stepped(plan, batches, delay, forgets) == found
     return found
 

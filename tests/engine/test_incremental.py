@@ -225,4 +225,8 @@ def test_a_live_query_explains_how_it_is_searched() -> None:
     assert "searches again events that some component can take, for 10 steps of ts" in late
     assert "because matches are known only when their window has passed" in late
     both = {"plain": pair, "texts": "PATTERN SEQ(A a, B b) WHERE a.name < b.name WITHIN 9"}
-    assert "because another query of the same call" in cepheid.live(both, schema).explain()
+    plain, texts = cepheid.live(both, schema).explain().split("texts\n\n")
+    assert "incremental: a call searches the keys" in plain
+    assert "because its conditions compare texts" in texts
+    read = {**both, "above": "PATTERN SEQ(plain a, plain b) FROM plain WITHIN 20"}
+    assert "because another query of the same call" in cepheid.live(read, schema).explain()

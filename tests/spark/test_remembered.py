@@ -91,8 +91,6 @@ def rebuilding(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     made = remembered.rebuilt
     monkeypatch.setattr(remembered, "rebuilt", noting)
-    monkeypatch.setattr(remembered, "LEAST", 0)
-    monkeypatch.setattr(remembered, "TIMES", 0)
     monkeypatch.setattr(spark_shard, "HELD", ChunkCache())
     return numbers
 

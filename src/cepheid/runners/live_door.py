@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -25,21 +24,13 @@ from cepheid.language.pattern import edge, fewest, without
 from cepheid.plan.physical import Plan
 from cepheid.plan.python_calls import calls_user_functions
 from cepheid.runners.composition import lateness
+from cepheid.runners.live_dicts import FAR, instant_of, kinds_of
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.many import types_of
 
 MOST_WAITING = 1_000  # events go to the search in tables of this size, whether or not they decide anything
 MANY_KEYS = 10_000  # of one component, before it is looked which of them the window has passed
-FAR = 2**62  # times beyond are none
-_KINDS: dict[pa.DataType, frozenset[type]] = {
-    pa.int64(): frozenset({int, type(None)}),
-    pa.float64(): frozenset({float, type(None)}),
-    pa.string(): frozenset({str, type(None)}),
-    pa.bool_(): frozenset({bool, type(None)}),
-}
 _KEYS = (pa.int64(), pa.string(), pa.bool_())  # types whose values are equal in Python as they are in a search
-_NOTHING: frozenset[type] = frozenset({type(None)})
-_NAIVE, _EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 Event: TypeAlias = dict[str, Any]
 
 
@@ -99,7 +90,7 @@ class Door:
         assert schema.type is not None
         self.time, self.type, self.delay = schema.time, schema.type, delay
         self.names = frozenset(reader.given.names)
-        self.kinds = [(each.name, _KINDS.get(each.type, _NOTHING)) for each in reader.given if each.name != self.time]
+        self.kinds = kinds_of(reader.given, self.time)
         kind = reader.given.field(self.time).type
         self.whole, self.zoned = pa.types.is_integer(kind), getattr(kind, "tz", None) is not None
         self.entries, self.others = _entries([plan.bound for plan in plans], reader.given)
@@ -116,7 +107,7 @@ class Door:
     def waits(self, event: Event, until: int | None, seen: Mark) -> bool | None:
         """Takes an event in if it decides nothing; False if it does, None if it has to be read in another way."""
         given: Any = event.get(self.time)
-        time: int = given if self.whole and type(given) is int else self._instant(given)
+        time: int = given if self.whole and type(given) is int else instant_of(given, self.whole, self.zoned)
         if not self.newest <= time < FAR or not self._fits(event):
             return None
         if seen.waited != self.first or self.finals:
@@ -146,13 +137,6 @@ class Door:
             if kind not in kinds or (kind is int and not -(2**63) <= value < 2**63):
                 return False
         return True
-
-    def _instant(self, time: Any) -> int:
-        """A time in microseconds; one that lies too far away if it is not what the column holds."""
-        if self.whole or type(time) is not datetime or (time.tzinfo is not None) != self.zoned:
-            return FAR
-        since = time - (_EPOCH if self.zoned else _NAIVE)
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
     def _may_end(self, entry: Entry, event: Event, time: int) -> bool:
         found = entry.ends or (entry.last and time <= self.unknown_until)

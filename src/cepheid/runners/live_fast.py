@@ -8,7 +8,6 @@ left to the long way (live_face.py), which first takes over what came here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from cepheid.engine.incremental.core import Core, PushedMatches
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
 from cepheid.engine.incremental.linking import AFTER
 from cepheid.engine.kernels.compile import COMPILES
+from cepheid.runners.live_dicts import instant_of
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.live_rows import DictRows
 from cepheid.runners.stream import incremental_shard as residents
@@ -31,7 +31,6 @@ from cepheid.runners.worker_plans import result_rows
 FAR = d.FAR
 MOST_TIED = 1_000  # events of one time, or tables with some, that wait to be counted
 HELD_FOR_EACH = 20  # rows of tables in memory, for each event that is kept
-_NAIVE, _EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _TO_LIST = pa.Table.to_pylist
 
 Told = list[tuple[int, list[PushedMatches]]]  # what was found, by the number of the query
@@ -237,7 +236,7 @@ class FastDoor:
 
     def _called(self, event: Event, how: int) -> int:
         if not self.whole:
-            self.door[d.GIVEN] = self._instant(event.get(self.time))
+            self.door[d.GIVEN] = instant_of(event.get(self.time), self.whole, self.zoned)
         return self.call(event, self.at, how)
 
     def _pushed(self, event: Event, how: int) -> int:
@@ -264,13 +263,6 @@ class FastDoor:
                 if results:
                     found.append((number, results))
         return found
-
-    def _instant(self, time: Any) -> int:
-        """A time in microseconds; one that lies too far away if it is not what the column holds."""
-        if self.whole or type(time) is not datetime or (time.tzinfo is not None) != self.zoned:
-            return FAR
-        since = time - (_EPOCH if self.zoned else _NAIVE)
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
     # --- tables -------------------------------------------------------------------------------------------------------
 
@@ -391,10 +383,10 @@ class FastDoor:
             if rows is not None:
                 return rows
         shipments, batches = resident.shipments, []
-        for number, results in found:
-            for place, batch in resident.told(number, resident.cores[number].matches(results)):
-                named = shipments[place].name is not None
-                batches.append(result_rows(shipments[place], batch, self.result) if named else batch)
+        matches = {number: resident.cores[number].matches(results) for number, results in found}
+        for place, batch in resident.told(matches):
+            named = shipments[place].name is not None
+            batches.append(result_rows(shipments[place], batch, self.result) if named else batch)
         table = pa.Table.from_batches(batches, self.result)
         return table if as_table else table.to_pylist()
 

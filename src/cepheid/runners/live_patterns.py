@@ -9,29 +9,21 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from copy import copy
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from cepheid.engine.incremental.row_core import NotIncrementalError
+from cepheid.runners.live_dicts import FAR, instant_of, kinds_of
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.stream.pushed import Noted, PushedSearch
 from cepheid.runners.stream.searches import SearchStream
 
-FAR = 2**62
 LEAST, MOST = -(2**63), 2**63 - 1  # of whole numbers
 MOST_SHAPES = 1_000
 FEW = 200  # rows of a table, or of a list, that are taken in one by one
-_KINDS: dict[pa.DataType, frozenset[type]] = {
-    pa.int64(): frozenset({int, type(None)}),
-    pa.float64(): frozenset({float, type(None)}),
-    pa.string(): frozenset({str, type(None)}),
-    pa.bool_(): frozenset({bool, type(None)}),
-}
-_NOTHING: frozenset[type] = frozenset({type(None)})
-_NAIVE, _EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 Event = dict[str, Any]
+_Note: TypeAlias = tuple[Noted, list[tuple[int, Event]], int, int, int]
 
 
 class TakesDicts(Protocol):
@@ -53,7 +45,7 @@ class PatternDoor:
         kind = given.field(self.time).type
         self.whole, self.zoned = pa.types.is_integer(kind), getattr(kind, "tz", None) is not None
         self.names = frozenset(given.names)
-        self.kinds = [(each.name, _KINDS.get(each.type, _NOTHING)) for each in given if each.name != self.time]
+        self.kinds = kinds_of(given, self.time)
         self.wholes = [each.name for each in given if each.type == pa.int64() and each.name != self.time]
         self.fractions = [each.name for each in given if each.type == pa.float64()]
         self.letters = [each.name for each in given if each.type == pa.string()]
@@ -94,8 +86,12 @@ class PatternDoor:
 
     # --- one event ----------------------------------------------------------------------------------------------------
 
-    def take(self, events: Any) -> Any:
-        """What events decide, as they came; None: they have to go the long way."""
+    def note(self) -> _Note:
+        """How everything stands, for `take_back`."""
+        return self.pushed.noted(), self.waiting, self.watermark, self.events, self.matches
+
+    def take(self, events: Any, before: _Note) -> Any:
+        """What events decide, as they came; None: they have to go the long way, and nothing happened."""
         try:
             if type(events) is dict:
                 time = self._time_of(events)
@@ -108,7 +104,7 @@ class PatternDoor:
             if type(events) is pa.Table and 0 < events.num_rows <= FEW and events.schema.equals(self.reader.given):
                 return self._table(events)
         except NotIncrementalError:
-            pass
+            self.take_back(before)
         return None
 
     def _several(self, events: list[Any]) -> list[Event] | None:
@@ -126,7 +122,7 @@ class PatternDoor:
         rows = table.to_pylist()
         times = [row[self.time] for row in rows]
         if not self.whole:
-            times = [self._instant(time) for time in times]
+            times = [instant_of(time, self.whole, self.zoned) for time in times]
         if None in times or not self.watermark <= min(times) <= max(times) < FAR or self._has_nan(rows):
             return None
         found = self._taken(list(zip(times, rows, strict=True)))
@@ -141,7 +137,7 @@ class PatternDoor:
         """The time of an event that can go this way."""
         time = event.get(self.time)
         if type(time) is not int or not self.whole:
-            time = self._instant(time)
+            time = instant_of(time, self.whole, self.zoned)
         if not self.watermark <= time < FAR:
             return None
         if (*event, *map(type, event.values())) not in self.shapes and not self._fits(event):
@@ -161,25 +157,20 @@ class PatternDoor:
         return int(time)
 
     def _taken(self, events: list[tuple[int, Event]]) -> list[Event]:
-        """Takes in events that are not too late, and lets time pass: all of it happens, or nothing."""
-        waiting, watermark, pushed = self.waiting, self.watermark, self.pushed
-        before, found = pushed.noted(), list[Event]()
-        try:
-            pushed.at = None
-            together = [*waiting, *events]
-            if (waiting and waiting[-1][0] > events[0][0]) or len(events) > 1:
-                together.sort(key=_first)
-            mark = max(together[-1][0] - self.delay, watermark)
-            number = bisect_left(together, mark, key=_first)
-            if mark > watermark:
-                found = self._released(together[:number], mark)
-            self.waiting, self.watermark = together[number:], mark
-            self.events += len(events)
-            self.matches += len(found)
-            return found
-        except BaseException:
-            self._take_back(before, waiting, watermark)
-            raise
+        """Takes in events that are not too late, and lets time pass."""
+        waiting, watermark, found = self.waiting, self.watermark, list[Event]()
+        self.pushed.at = None
+        together = [*waiting, *events]
+        if (waiting and waiting[-1][0] > events[0][0]) or len(events) > 1:
+            together.sort(key=_first)
+        mark = max(together[-1][0] - self.delay, watermark)
+        number = bisect_left(together, mark, key=_first)
+        if mark > watermark:
+            found = self._released(together[:number], mark)
+        self.waiting, self.watermark = together[number:], mark
+        self.events += len(events)
+        self.matches += len(found)
+        return found
 
     def _released(self, released: list[tuple[int, Event]], mark: int) -> list[Event]:
         takes = self.takes
@@ -192,12 +183,12 @@ class PatternDoor:
         found += takes.pass_by(mark) or []
         return found
 
-    def _take_back(self, before: Noted, waiting: list[tuple[int, Event]], watermark: int) -> None:
-        """A call was broken off: it did not happen."""
-        self.waiting, self.watermark = waiting, watermark
+    def take_back(self, before: _Note) -> None:
+        """A call was broken off, wherever it was: it did not happen."""
+        noted, self.waiting, self.watermark, self.events, self.matches = before
         pushed = self.pushed
         pushed.at = None
-        place = pushed.place_at(before)
+        place = pushed.place_at(noted)
         pushed.go_to(place)
         pushed.at = place
         assert self.opened is not None
@@ -216,13 +207,6 @@ class PatternDoor:
         if len(self.shapes) < MOST_SHAPES:
             self.shapes.add((*event, *map(type, event.values())))
         return True
-
-    def _instant(self, time: Any) -> int:
-        """A time in microseconds; one that lies too far away if it is not what the column holds."""
-        if self.whole or type(time) is not datetime or (time.tzinfo is not None) != self.zoned:
-            return FAR
-        since = time - (_EPOCH if self.zoned else _NAIVE)
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def _first(entry: tuple[int, Event]) -> int:

@@ -266,10 +266,11 @@ class Core:
             setattr(self, name, after)
         self.room, self.head[SIZE] = room, left
         self.facts[ROW, :left] = numbers[self.facts[ROW, :left]]
-        keys, places = np.unique(self.facts[KEY, :left], return_inverse=True)
         if self.plan.partition:
-            self.facts[KEY, :left] = places
-            self.reader.keep_keys(keys)
+            occurs = np.zeros(self.reader.keys, bool)
+            occurs[self.facts[KEY, :left]] = True
+            self.facts[KEY, :left] = (np.cumsum(occurs) - 1)[self.facts[KEY, :left]]
+            self.reader.keep_keys(np.flatnonzero(occurs))
         self._place_events()
         self._keys, self._busy = self._keys[:0], self._busy[:0]
         self.make_room_for_keys(max(64, self.reader.keys))

@@ -16,7 +16,7 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.incremental import alone, linking
+from cepheid.engine.incremental import alone, linking, one_event
 from cepheid.engine.incremental.alone import FIRSTS, passing
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import append, may_end, release
@@ -186,7 +186,7 @@ def passed_alone(door: Int64s, at: int, query: Int64s, mask: int) -> int:
     """The components that an event can fill by conditions on it alone, and those it can begin, as `passing` tells."""
     head = int64_row(query[ALONE_AT], alone.COMPONENTS + 1)
     rooms, span = np.empty(3, np.int64), query[ALONE_FROM : ALONE_TO + 1]
-    rooms[0], rooms[1], rooms[2] = head[alone.WHOLE_AT], head[alone.NUMBER_AT], head[alone.NULL_AT]
+    rooms[0], rooms[1], rooms[2] = head[one_event.WHOLE_AT], head[one_event.NUMBER_AT], head[one_event.NULL_AT]
     filled(door, rooms, span, 1, 0, at + 8 * BEYOND)
     return passing(head, mask)
 

@@ -16,10 +16,11 @@ from cepheid.engine.data.columns import storage
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import table_door as t
-from cepheid.engine.incremental.alone import Alone, plain_columns
+from cepheid.engine.incremental.alone import Alone
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
 from cepheid.engine.incremental.core import Core, PushedMatches
 from cepheid.engine.incremental.gathering import held_kind, load, place_column
+from cepheid.engine.incremental.one_event import plain_columns
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
 FAR = d.FAR

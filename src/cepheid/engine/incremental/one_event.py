@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numba import types
 
-from cepheid.engine.data.columns import INT64S, Columns, storage
+from cepheid.engine.data.columns import COLUMNS, INT64S, Columns, storage
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import is_interpreted, kernel
@@ -16,14 +16,15 @@ from cepheid.engine.kernels.memory import address_of, float64_rows, function_at,
 from cepheid.engine.values.compiled import Predicate
 from cepheid.language.schema import DataType
 
+# The numbers in `head`: the condition, and the columns.
 PREDICATE_AT, WHOLE_AT, WHOLES, NUMBER_AT, NUMBERS, NULL_AT, NULLS, HEAD_SIZE = range(8)
 _PLAIN = {DataType.INT: pa.int64(), DataType.FLOAT: pa.float64(), DataType.BOOL: pa.bool_()}
 
 
-@kernel(types.int64(INT64S, types.int64))
-def holding_cases(head: Int64s, asked: int) -> int:
-    """The cases that hold among those that are asked for, as bits."""
-    columns = Columns(
+@kernel(COLUMNS(INT64S))
+def columns_at(head: Int64s) -> Columns:
+    """The columns of one row."""
+    return Columns(
         int64_rows(head[WHOLE_AT], head[WHOLES], 1),
         float64_rows(head[NUMBER_AT], head[NUMBERS], 1),
         uint8_rows(head[NULL_AT], head[NULLS], 1),
@@ -31,7 +32,12 @@ def holding_cases(head: Int64s, asked: int) -> int:
         np.empty(0, np.float64),
         np.zeros((0, 0), np.int64),
     )
-    predicate = function_at(head[PREDICATE_AT])
+
+
+@kernel(types.int64(INT64S, types.int64))
+def holding_cases(head: Int64s, asked: int) -> int:
+    """The cases that hold among those that are asked for, as bits."""
+    columns, predicate = columns_at(head), function_at(head[PREDICATE_AT])
     at, nothing = np.zeros(1, np.int64), np.zeros(0, np.float64)
     found, case = 0, 0
     while asked >> case != 0:
@@ -49,23 +55,9 @@ class OneEvent:
 
     def __init__(self, predicate: Predicate, asked: int) -> None:
         self.predicate, self.asked = predicate, asked
-        attributes = predicate.layout.attributes
-        stored = [storage(kind) for _, kind, _ in attributes]
-        whole = np.zeros((max(1, stored.count("whole")), 1), np.int64)
-        number = np.zeros((max(1, stored.count("number")), 1), np.float64)
-        null = np.zeros((max(1, len(stored)), 1), np.uint8)
-        self._kept = whole, number, null
         self.head = np.zeros(HEAD_SIZE, np.int64)
-        self.head[WHOLE_AT:] = (
-            whole.ctypes.data,
-            stored.count("whole"),
-            number.ctypes.data,
-            stored.count("number"),
-            null.ctypes.data,
-            len(stored),
-        )
-        self.columns = rows_of(attributes, whole, number, null)
-        self.head[PREDICATE_AT] = address_of(predicate.call)
+        self._kept = room_for_one(self.head, predicate)
+        self.columns = rows_of(predicate.layout.attributes, *self._kept)
         self.call = test.plain() if is_interpreted() else test.direct()
 
     def is_plain(self, schema: pa.Schema) -> bool:
@@ -81,6 +73,19 @@ class OneEvent:
             null[0] = value is None
             values[0] = 0 if value is None else value
         return self.call(self.head, self.asked)  # type: ignore[no-any-return]
+
+
+def room_for_one(head: Int64s, predicate: Predicate) -> tuple[Any, Any, Any]:
+    """Room for the values of one event, which the caller keeps in memory; `head` says where it is."""
+    stored = [storage(kind) for _, kind, _ in predicate.layout.attributes]
+    wholes, numbers = stored.count("whole"), stored.count("number")
+    whole, number = np.zeros((max(1, wholes), 1), np.int64), np.zeros((max(1, numbers), 1), np.float64)
+    null = np.zeros((max(1, len(stored)), 1), np.uint8)
+    head[PREDICATE_AT] = address_of(predicate.call)
+    head[WHOLE_AT], head[WHOLES] = whole.ctypes.data, wholes
+    head[NUMBER_AT], head[NUMBERS] = number.ctypes.data, numbers
+    head[NULL_AT], head[NULLS] = null.ctypes.data, len(stored)
+    return whole, number, null
 
 
 def plain_columns(attributes: Any, schema: pa.Schema) -> bool:

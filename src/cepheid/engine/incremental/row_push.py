@@ -54,7 +54,7 @@ LABELS, TESTED, JUDGED = range(24, 27)
 TABLES = 27
 KIND, LEFT, RIGHT, LABEL, EXIT, EXCLUDED, MEMORY_OF, ALWAYS, SKIP_LABELS = range(9)
 ASKS, ENTRY, SETS, AGGREGATES, LITERAL, AT, RUNNING, EMPTY = range(9, 17)
-OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = range(17, 23)
+OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = range(17, 23)  # in the order of COUNTS
 # Then those of a partition, by row...
 TIME, UPCOMING, BEGINS, NUMBERS, HOLDS, NULL, DEAD, WHOLE, NUMBER, TEXTS = range(23, 33)
 # ... by position of a path, and room for an attempt.
@@ -190,45 +190,22 @@ def columns_at(head: Int64s) -> Columns:
     )
 
 
-@kernel(PATH_STATE(INT64S))
-def judge_at(head: Int64s) -> PathState:
-    """What is kept of a path."""
-    counted = whole_row(head, COUNTED)
+@kernel(PATH_STATE(INT64S, INT))
+def judge_at(head: Int64s, kept: int) -> PathState:
+    """What is kept of a path, in six tables from one on: COUNTS, or OF_ROW_COUNTS for a path of one row."""
+    counted = whole_row(head, kept + 2)
     return PathState(
         head[ACTIVE],
         whole_table(head, ASKS),
         whole_table(head, ENTRY),
         byte_table(head, SETS),
         whole_table(head, AGGREGATES),
-        whole_table(head, COUNTS),
-        whole_table(head, PLACES),
+        whole_table(head, kept),
+        whole_table(head, kept + 1),
         counted[head[FIXED] :],
-        whole_table(head, KEPT_I),
-        number_table(head, KEPT_F),
-        whole_table(head, KEPT_N),
-        whole_row(head, AT),
-        counted,
-        number_table(head, RUNNING)[0],
-        columns_at(head),
-    )
-
-
-@kernel(PATH_STATE(INT64S))
-def judge_of_row(head: Int64s) -> PathState:
-    """The same for a path of one row."""
-    counted = whole_row(head, OF_ROW_COUNTED)
-    return PathState(
-        head[ACTIVE],
-        whole_table(head, ASKS),
-        whole_table(head, ENTRY),
-        byte_table(head, SETS),
-        whole_table(head, AGGREGATES),
-        whole_table(head, OF_ROW_COUNTS),
-        whole_table(head, OF_ROW_PLACES),
-        counted[head[FIXED] :],
-        whole_table(head, OF_ROW_I),
-        number_table(head, OF_ROW_F),
-        whole_table(head, OF_ROW_N),
+        whole_table(head, kept + 3),
+        number_table(head, kept + 4),
+        whole_table(head, kept + 5),
         whole_row(head, AT),
         counted,
         number_table(head, RUNNING)[0],
@@ -239,7 +216,7 @@ def judge_of_row(head: Int64s) -> PathState:
 @kernel(types.void(INT64S))
 def judge_rows(head: Int64s) -> None:
     """Conditions on rows alone, of rows that are new: what texts say is known, the rest is judged here."""
-    judge, predicate = judge_of_row(head), function_at(head[PREDICATE_AT])
+    judge, predicate = judge_at(head, OF_ROW_COUNTS), function_at(head[PREDICATE_AT])
     holds, begins, texts = byte_table(head, HOLDS), byte_row(head, BEGINS), whole_row(head, TEXTS)
     labels, tested = head[LABELS], head[TESTED]
     for row in range(head[JUDGED], head[HIGH]):
@@ -297,7 +274,7 @@ def look_for_needed(head: Int64s, known: int) -> None:
 def searched(head: Int64s, batch: Int64s, partition: int) -> int:
     """Goes on with the search of a partition; what hinders it, or ALL_DONE."""
     program, rows, mode, scratch = program_at(head), rows_at(head), mode_at(head, batch), scratch_at(head)
-    judging, memory = Judging(judge_at(head), function_at(head[PREDICATE_AT])), no_memory()
+    judging, memory = Judging(judge_at(head, COUNTS), function_at(head[PREDICATE_AT])), no_memory()
     at_out, at_steps = IN_BATCH + 3 * OUT, IN_BATCH + 3 * STEPS
     out = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
     steps = int32_row(batch[at_steps], batch[at_steps + 2])

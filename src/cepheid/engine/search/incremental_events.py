@@ -1,21 +1,26 @@
 """What can be said of an event alone, worked out once, when it comes: for live queries, which look at it again.
 
-Which components could it fill, which key has it, and what do conditions read of it? The tables are small, so most of it
-is done value by value: a call of Arrow costs more than a hundred values do.
+Which components could it fill, which key has it, and what do conditions read of it? In small tables that is done value
+by value: a call of Arrow costs more than a hundred values do. In larger ones each distinct type and key is looked at
+once, and queries that read the same table share the types, the keys and the answers to equal conditions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.engine.data.candidates import first_conditions
 from cepheid.engine.data.columns import ColumnLayout, Columns, fill, storage
+from cepheid.engine.data.keys import combined
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.shared import once, told_of_any
 from cepheid.engine.values.columnwise import condition
 from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
@@ -23,6 +28,7 @@ from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
 
 _KEYS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
+FEW = 100  # events; of fewer, each is looked at by itself
 
 
 def can_be_read_once(plan: Plan, schema: pa.Schema, layout: ColumnLayout) -> bool:
@@ -115,9 +121,11 @@ class Reader:
         name = self._plan.bound.schema.type
         if name is None:
             mask = np.full(table.num_rows, self._any_type, np.int64)
+        elif table.num_rows <= FEW:
+            mask = np.array([self.mask_of_type(kind) for kind in table.column(name).to_pylist()], np.int64)
         else:
-            known, other = self._of_type, self._any_type
-            mask = np.array([known.get(kind, other) for kind in table.column(name).to_pylist()], np.int64)
+            kinds, places = once(table, ("distinct", (name,)), lambda: _distinct(table, (name,)))
+            mask = np.array([self.mask_of_type(kind) for kind in kinds], np.int64)[places]
         return self._passing(table, mask, self._conditions)
 
     def _passing(
@@ -125,8 +133,8 @@ class Reader:
     ) -> Int64s:
         """Which components each event can fill by conditions on it alone."""
         for place, component, part in conditions:
-            passed = condition(part, lambda node: value_column(table.column(node.name)), component.any, None)  # type: ignore[attr-defined]
-            fits = passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False)
+            key = "passed", told_of_any(part), component.any
+            fits = once(table, key, partial(_passed, table, part, component.any))
             mask = np.where(fits, mask, mask & ~(1 << place))
         return mask
 
@@ -135,20 +143,25 @@ class Reader:
         names = self._plan.partition
         if not names:
             return np.zeros(len(rows), np.int64)
-        attributes = [_values(table.column(name)) for name in names]
-        values = attributes[0] if len(attributes) == 1 else list(zip(*attributes, strict=True))
-        return self.numbers_of([values[row] for row in rows.tolist()])
+        if table.num_rows <= FEW:
+            each = _keys(table, names)
+            return self.numbers_of([each[row] for row in rows.tolist()])
+        values, places = once(table, ("distinct", names), lambda: _distinct(table, names))
+        here = places[rows]
+        numbers = np.full(len(values), -1, np.int64)
+        numbers[here] = 0
+        occurring = np.flatnonzero(numbers == 0)
+        numbers[occurring] = self.numbers_of([values[place] for place in occurring.tolist()])
+        return numbers[here]
 
     def numbers_of(self, values: Sequence[Any]) -> Int64s:
         """The number of each key."""
-        known, keys = self._number_of, []
-        for value in values:
-            number = known.get(value)
-            if number is None:
-                number = -1
-                if not _is_null(value):
-                    number = known[value] = len(known)
-            keys.append(number)
+        known = self._number_of
+        keys = list(map(known.get, values))
+        if None in keys:
+            for place, value in enumerate(values):
+                if keys[place] is None:
+                    keys[place] = -1 if _is_null(value) else known.setdefault(value, len(known))
         return np.array(keys, np.int64)
 
 
@@ -235,6 +248,28 @@ def _columns(whole: Any, number: Any, null: Any) -> Columns:
     return Columns(whole, number, null, *_NOTHING)
 
 
+def _passed(table: pa.Table, part: s.Expression, any: bool) -> Any:
+    """Which events meet a condition on one event: a row of them, or one answer for all."""
+    passed = condition(part, lambda node: value_column(table.column(node.name)), any, None)  # type: ignore[attr-defined]
+    return passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False)
+
+
+def _distinct(table: pa.Table, names: Sequence[str]) -> tuple[list[Any], Int64s]:
+    """The distinct values of some columns together, and which of them each event has."""
+    parts = []
+    for name in names:
+        encoded = pc.dictionary_encode(table.column(name)).combine_chunks()
+        parts.append(pc.fill_null(encoded.indices, -1).to_numpy().astype(np.int64))
+    _, first, places = np.unique(combined(parts, table.num_rows), return_index=True, return_inverse=True)
+    return _keys(table.select(list(names)).take(pa.array(first)), names), places
+
+
+def _keys(table: pa.Table, names: Sequence[str]) -> list[Any]:
+    """The key of each event."""
+    attributes = [_values(table.column(name)) for name in names]
+    return attributes[0] if len(attributes) == 1 else list(zip(*attributes, strict=True))
+
+
 def _values(column: pa.ChunkedArray) -> list[Any]:
     """The values of a key, equal where SQL says that they are."""
     if pa.types.is_integer(column.type) and not column.null_count:
@@ -243,8 +278,9 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _is_null(value: Any) -> bool:
-    parts = value if isinstance(value, tuple) else (value,)
-    return any(part is None or part != part for part in parts)  # NaN counts as NULL
+    if isinstance(value, tuple):
+        return any(map(_is_null, value))
+    return value is None or bool(value != value)  # NaN counts as NULL
 
 
 def _filled_by(name: str, components: Sequence[s.Component]) -> int:

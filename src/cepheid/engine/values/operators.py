@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from cepheid.language.library import decimal_columns
 from cepheid.language.library.conversions import number_of_text, truth_of_text, whole_of
-from cepheid.language.library.decimal_columns import as_doubles, decimal_type, precision
+from cepheid.language.library.decimal_columns import COMPARE, as_doubles, decimal_type, precision
 from cepheid.language.library.decimals import as_decimal, fitted, precision_of
 from cepheid.language.library.operators import known, moment_of, negative
 from cepheid.language.schema import data_type
@@ -27,14 +27,6 @@ from cepheid.language.zones import instants_of, name_of
 
 Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar; pyarrow carries no types
 
-_COMPARE = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
 _ARITHMETIC = {
     "+": (pc.add_checked, operator.add),
     "-": (pc.subtract_checked, operator.sub),
@@ -223,10 +215,10 @@ def compared(sign: str, left: Column, right: Column) -> Column:
         if isinstance(side, pa.Scalar) and not side.is_valid:
             return nothing(right if side is left else left, pa.bool_())
     if left.type.id == right.type.id and left.type.id in _SIMPLE:
-        return _COMPARE[sign](left, right)
+        return COMPARE[sign](left, right)
     if _are_decimals(left, right):
         return decimal_columns.compared(sign, left, right)
-    return _COMPARE[sign](*_as_numbers(left, right))
+    return COMPARE[sign](*_as_numbers(left, right))
 
 
 def _are_decimals(left: Column, right: Column) -> bool:

@@ -34,7 +34,7 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_COMPARE = {
+COMPARE = {
     "=": pc.equal,
     "!=": pc.not_equal,
     "<": pc.less,
@@ -191,7 +191,7 @@ def compared(sign: str, left: Column, right: Column) -> Column:
     types = precision(left), precision(right)
     wanted = widest(types)
     if all(wanted[0] - wanted[1] >= each[0] - each[1] and wanted[1] >= each[1] for each in types):
-        return _COMPARE[sign](as_decimals(left, wanted), as_decimals(right, wanted))
+        return COMPARE[sign](as_decimals(left, wanted), as_decimals(right, wanted))
     test = _PYTHON[sign]
     return row_by_row(test, (left, right), pa.bool_())
 

@@ -60,32 +60,14 @@ class FlinkStream(SearchStream):
         self.may_push: bool | None = None  # None: nobody knows yet
         self.seen = 0
 
-    def __len__(self) -> int:
-        held = self.state
-        return int((len(held) if isinstance(held, Place) else held.events.num_rows) + self.waiting.num_rows)
-
     @property
     def time(self) -> str:
         """The time column."""
         return self.automaton.schema.time
 
-    @property
-    def retained(self) -> pa.Table:
+    def held_by(self, state: Retained) -> pa.Table:
         """The events of runs that go on."""
-        return self._retained().events
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the events that are kept."""
-        state = self.state
-        return int((state if isinstance(state, Place) else state.events).nbytes + self.waiting.nbytes)
-
-    def _retained(self) -> Retained:
-        """The state as it is saved."""
-        if isinstance(self.state, Place):
-            assert self.pushed is not None
-            return self.pushed.retained(self.state)
-        return self.state
+        return state.events
 
     @property
     def _nearest(self) -> int:
@@ -150,6 +132,7 @@ class FlinkStream(SearchStream):
         if not reads_dicts(core, self.kinds, self.schema):
             return None
         pushed.go_to(self.state)
+        pushed.at = self.state
         return FlinkTakesDicts(pushed, self.kinds)
 
     def earliest_decision(self) -> int | None:

@@ -6,17 +6,17 @@ are the events alone: all else is made again from them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Int64s, Matches
+from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.incremental.core import BEGINNING, Core
-from cepheid.engine.incremental.queries import refusal
+from cepheid.engine.search.incremental_events import Arrived
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.incremental_shard import ChunkCache, Ends, Resident
@@ -24,11 +24,6 @@ from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan, result_batches
 
 MOST_HELD = 50  # rows of tables that lie in memory for each event that is kept
-
-
-def is_incremental(step: StreamStep, schema: pa.Schema) -> bool:
-    """Can all queries of a step go on where they stopped?"""
-    return all(refusal(plan, schema) is None for plan in step.plans)
 
 
 @dataclass(frozen=True)
@@ -55,6 +50,7 @@ class ResidentIncremental(Resident):
 
     def __init__(self, step: StreamStep, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self.cores: list[Core] = []
+        self.taken = np.zeros(0, bool)  # which events of the last table some query may need
         self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
         super().__init__(step, schema, fingerprint)
 
@@ -85,11 +81,16 @@ class ResidentIncremental(Resident):
         """Prepares new events, and keeps those that can take part."""
         if not fresh.num_rows:
             return
-        self.add(fresh, begins, [core.read(fresh) for core in self.cores])
+        self.add(fresh, begins, self.read(fresh))
 
-    def add(self, fresh: pa.Table, begins: Int64s, arrived: Sequence[Any]) -> None:
+    def read(self, table: pa.Table) -> list[Arrived]:
+        """The candidates of each query among some events; what several queries need of these is worked out once."""
+        with sharing():
+            return [core.read(table) for core in self.cores]
+
+    def add(self, fresh: pa.Table, begins: Int64s, arrived: Sequence[Arrived]) -> None:
         """Keeps the candidates of a table."""
-        wanted = np.zeros(fresh.num_rows, bool)
+        self.taken = wanted = np.zeros(fresh.num_rows, bool)
         for each in arrived:
             wanted[each.rows] = True
         if not wanted.any():
@@ -108,7 +109,7 @@ class ResidentIncremental(Resident):
         self.log = EventLog(self.schema, self.log._as_table)
         self.cores = [Core(plan) for plan in self.step.plans]
         begins = self.step.begins(table)
-        arrived = [core.read(table) for core in self.cores] if table.num_rows else []
+        arrived = self.read(table) if table.num_rows else []
         for number, (core, each) in enumerate(zip(self.cores, arrived, strict=False)):
             since = self.known_since(number)
             if since is not None and bool((begins[each.rows] <= since).any()):
@@ -148,19 +149,43 @@ class ResidentIncremental(Resident):
 
     def found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
         """The matches that complete in the interval."""
-        results: list[tuple[int, pa.RecordBatch]] = []
+        found: dict[int, Matches] = {}
         for number, core in enumerate(self.cores):
-            found = core.step(until)
-            if found:
-                results += self.told(number, core.matches(found))
-        return tuple(results)
+            pushed = core.step(until)
+            if pushed:
+                found[number] = core.matches(pushed)
+        return tuple(self.told(found))
 
-    def told(self, number: int, matches: Matches) -> list[tuple[int, pa.RecordBatch]]:
-        """The rows of the result of a query."""
+    def told(self, found: Mapping[int, Matches]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of the results of queries."""
+        shown = self._events_taken(found)
+        for number, matches in found.items():
+            yield from self._told(number, matches, shown.get(number))
+
+    def _events_taken(self, found: Mapping[int, Matches]) -> dict[int, list[pa.Array]]:
+        """The columns of the events of matches that are shown as their events, taken out of the log at once."""
+        rows: dict[int, Int64s] = {}
+        for number, matches in found.items():
+            if self.step.plans[number].bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
+                chosen = np.concatenate([each.rows for each in matches.chosen])
+                rows[number] = chosen[chosen != MISSING]
+        if not rows:
+            return {}
+        columns, start = self.log.arrays(np.concatenate(list(rows.values()))), 0
+        taken = {}
+        for number, own in rows.items():
+            taken[number] = [column.slice(start, len(own)) for column in columns] if len(rows) > 1 else columns
+            start += len(own)
+        return taken
+
+    def _told(
+        self, number: int, matches: Matches, shown: Sequence[pa.Array] | None
+    ) -> list[tuple[int, pa.RecordBatch]]:
+        """The rows of the result of a query; `shown` are the columns of the events, where these are shown."""
         plan, worker_plan = self.step.plans[number], self.step.shipments[number]
         place = self.step.numbers[number]
-        if plan.bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
-            batch = self._events_of(worker_plan, matches)
+        if shown is not None:
+            batch = self._events_of(worker_plan, matches, shown)
             if batch is not None:
                 return [(place, batch)]
         # Few of the events are in matches: only these are taken out of the log.
@@ -175,14 +200,16 @@ class ResidentIncremental(Resident):
         found = result_batches(plan.bound, in_order, replace(matches, chosen=renumbered), worker_plan.schema)
         return [(place, batch) for batch in found]
 
-    def _events_of(self, worker_plan: WorkerPlan, matches: Matches) -> pa.RecordBatch | None:
+    def _events_of(
+        self, worker_plan: WorkerPlan, matches: Matches, shown_events: Sequence[pa.Array]
+    ) -> pa.RecordBatch | None:
         """The rows of matches that are shown as their events; None if the result has other types than the events."""
         names, clock = worker_plan.plan.bound.schema.names, worker_plan.plan.bound.schema.time
         chosen = [each.rows[each.rows != MISSING] for each in matches.chosen]
         kind = self.schema.field(clock).type
         if kind != pa.int64() and not pa.types.is_timestamp(kind):
             return None
-        taken = dict(zip(self.schema.names, self.log.arrays(np.concatenate(chosen)), strict=True))
+        taken = dict(zip(self.schema.names, shown_events, strict=True))
         columns = [taken[name] for name in names]
         times = times_of(pa.table({clock: taken[clock]}), clock)
         first, last = np.full(len(matches), NEVER), np.full(len(matches), BEGINNING)
@@ -222,6 +249,3 @@ def _places(rows: Int64s, places: Int64s, chosen: Int64s) -> Int64s:
     """The places of chosen rows among some rows, which are in order."""
     found: Int64s = places[np.minimum(np.searchsorted(rows, chosen), len(rows) - 1)]
     return np.where(chosen == MISSING, MISSING, found)
-
-
-__all__ = ["ResidentIncremental", "is_incremental"]

@@ -85,6 +85,7 @@ class Resident:
 
     def __init__(self, step: StreamStep, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self.step, self.schema, self.fingerprint = step, schema, fingerprint
+        self.searching = step  # the queries that search again what is kept
         self.until: int | None = None  # all events up to here have been seen
         self.newest: int | None = None
         self.ends = Ends()
@@ -94,7 +95,7 @@ class Resident:
         self._times = self._keys = Growing(np.empty(0, np.int64))  # the time of each of them, and the code of its key
         self._rows: defaultdict[int, list[int]] = defaultdict(list)  # by the code of a key, where its events stand
         self._waiting: Int64s = np.empty(0, np.int64)  # possible last events after `until`
-        self._types = _types(step.plans)
+        self._types = types_of_events(step.plans, step.plans)
         self._at: ChunkCache | None = None  # where it stands, unless a step was begun since
         self.lay_down(schema.empty_table(), None)
 
@@ -166,7 +167,7 @@ class Resident:
         events = ordered(table, self.step.plans[0].bound.schema)
         pending = Pending(self.ends)
         with sharing():
-            results = tuple(self.step.found(pending, events, Clock(after, queries=self.queries), until))
+            results = tuple(self.searching.found(pending, events, Clock(after, queries=self.queries), until))
         pending.keep()
         return results
 
@@ -327,11 +328,11 @@ def _codes(table: pa.Table, attributes: Sequence[str]) -> Int64s:
     return key_codes(table, attributes).view(np.int64)
 
 
-def _types(plans: Sequence[Plan]) -> tuple[pa.Array, pa.Array, str] | None:
-    """The event types that are needed at all, those of last events, and their column; None: all are needed."""
+def types_of_events(plans: Sequence[Plan], searching: Sequence[Plan]) -> tuple[pa.Array, pa.Array, str] | None:
+    """The event types that are needed at all, those of last events of some, and their column; None: all are needed."""
     name = plans[0].bound.schema.type
     needed = [plan.scan.types for plan in plans]
-    lasts = [component.types for plan in plans for component in plan.bound.lasts]
+    lasts = [component.types for plan in searching for component in plan.bound.lasts]
     if name is None or any(types is None for types in lasts) or any(types is None for types in needed):
         return None
     every = sorted(frozenset().union(*(types or () for types in needed)))

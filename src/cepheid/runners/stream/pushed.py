@@ -94,6 +94,10 @@ class PushedSearch(ABC):
     def made_again(self, place: Place, held: pa.Table, more: pa.Table) -> Any:
         """The search with what was saved over the first events, and the others taken in since; the log has them."""
 
+    @abstractmethod
+    def retained(self, place: Place) -> Any:
+        """The state as it is saved, at a place."""
+
     def tidy(self) -> None:
         """Forgets what nobody needs, now and then."""
         if self.log.rows > max(LEAST, 2 * self.kept):

@@ -18,18 +18,22 @@ import pyarrow as pa
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.retention import could_take_part, reach
+from cepheid.runners.remembered import Remembered
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.incremental import SEARCH, Stepper
 from cepheid.runners.stream.incremental_kinds import resident_kind
+from cepheid.runners.stream.incremental_pushed import ResidentIncremental
 from cepheid.runners.stream.incremental_shard import Resident
+from cepheid.runners.stream.incremental_split import ResidentSplit
 from cepheid.runners.stream.state import Outcome, Store, StreamStep, to_join
 
-LEAST = 5_000  # retained events; fewer are searched again in less time than a search takes to go on
-TIMES = 2  # retained events for each new one, from which on a search that goes on is faster than a new one
 MOST_BYTES = 32 << 20  # of retained events; a search over more takes too much memory beside them
+
+
+_GOING_ON = Remembered[bool](most=16)  # of steps, whether their searches can go on
 
 
 @dataclass
@@ -41,27 +45,27 @@ class RememberedSearch:
 
 
 def run_step(step: Stepper, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
-    """A step with the search that is remembered, where that is faster, or over the retained events."""
+    """A step with the search that is remembered or, where it cannot go on, over the retained events."""
     if not isinstance(step, StreamStep):
         return step.run(clock, store, fresh, newest)
     found = store.remembered.pop(SEARCH, None)
-    if not pays(clock, fresh) or not goes_on(step):
+    if not fits(clock) or not (found or _GOING_ON.of(step, lambda: goes_on(step))):
         return step.run(clock, store, fresh, newest)
     remembered = rebuilt(step, clock, store) if found is None else found
     return run_remembered(step, clock, store, fresh, newest, remembered)
 
 
-def pays(clock: Clock, fresh: Sequence[pa.Table]) -> bool:
-    """Are there so many retained events that to search them again would cost more than to go on?"""
-    kept, came = sum(chunk.rows for chunk in clock.chunks), sum(table.num_rows for table in fresh)
-    return kept >= max(LEAST, TIMES * came) and sum(chunk.size for chunk in clock.chunks) <= MOST_BYTES
+def fits(clock: Clock) -> bool:
+    """Are there so few retained events that a search can lie in memory beside them?"""
+    return sum(chunk.size for chunk in clock.chunks) <= MOST_BYTES
 
 
 def goes_on(step: StreamStep) -> bool:
     """Can the search of a step go on, and do times alone say which events it needs?"""
     if not step.plans or step.schema is None or step.dedupe or step.budget != Budget():
         return False
-    return all(reach(plan) is not None for plan in step.plans) and resident_kind(step, step.schema) is not Resident
+    kind = resident_kind(step, step.schema)
+    return all(reach(plan) is not None for plan in step.plans) and kind not in (Resident, ResidentSplit)
 
 
 def rebuilt(step: StreamStep, clock: Clock, store: Store) -> RememberedSearch:
@@ -127,7 +131,7 @@ def stored(
     tables = list(step.read(store, moving).values())
     for chunk in moving:
         removed(store, chunk, spans)
-    new = taking_part(step, arrived)
+    new = taking_part(step, arrived, remembered.search)
     if new is not None and new.num_rows:
         tables.append(new)
     if not tables:
@@ -151,10 +155,12 @@ def removed(store: Store, chunk: Chunk, spans: dict[int, tuple[int, int]]) -> No
         store.remove_keys(chunk.number)
 
 
-def taking_part(step: StreamStep, arrived: pa.Table | None) -> pa.Table | None:
-    """Those of some new events that some query may need."""
+def taking_part(step: StreamStep, arrived: pa.Table | None, search: Resident) -> pa.Table | None:
+    """Those of some new events, which the search has taken in, that some query may need."""
     if arrived is None or not arrived.num_rows or any(plan.scan.every_event for plan in step.plans):
         return arrived
+    if isinstance(search, ResidentIncremental):
+        return arrived if search.taken.all() else arrived.filter(pa.array(search.taken))
     events: EventTable = ordered(arrived, step.plans[0].bound.schema)
     keep, every = np.zeros(len(events), bool), np.ones(len(events), bool)
     with sharing():

@@ -23,6 +23,7 @@ from cepheid.runners.stream.searches import Int64s, SearchStream
 
 KERNEL = ROW_ENGINES["preferred"].module  # what is compiled
 PUSHING = "incremental.row_push"  # the same where the search stays in memory
+LARGE = 500  # new rows that may be more than what is kept
 MANY = 500  # rows of a stream after which conditions on the path are worth compiling
 Known: TypeAlias = Callable[[], tuple[pa.Table | None, Retained | Place]]
 
@@ -50,23 +51,6 @@ class RowStream(SearchStream):
         self.may_push: bool | None = None  # None: nobody knows yet
         self.seen = 0
 
-    def __len__(self) -> int:
-        held = self.state
-        return int((len(held) if isinstance(held, Place) else held.rows.num_rows) + self.waiting.num_rows)
-
-    def _retained(self) -> Retained:
-        """The state as it is saved."""
-        if isinstance(self.state, Place):
-            assert self.pushed is not None
-            return self.pushed.retained(self.state)
-        return self.state
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the rows that are kept."""
-        state = self.state
-        return int((state if isinstance(state, Place) else state.rows).nbytes + self.waiting.nbytes)
-
     @property
     def time(self) -> str:
         """The first column of ORDER BY."""
@@ -79,10 +63,9 @@ class RowStream(SearchStream):
             return None
         return with_keys(self.schema.empty_table(), self.clause.keys, self.clause.text).schema.field(self.time)
 
-    @property
-    def retained(self) -> pa.Table:
+    def held_by(self, state: Retained) -> pa.Table:
         """The rows from which a match may go on, and those that they look back at."""
-        return self._retained().rows
+        return state.rows
 
     def times(self, events: pa.Table) -> Int64s:
         """The times of rows."""
@@ -91,7 +74,7 @@ class RowStream(SearchStream):
     def decided(self, released: pa.Table, end: int | None) -> pa.Table:
         """The rows of the result that are decided when the watermark has passed some rows."""
 
-        if self._may_push():
+        if self._may_push() and not self._is_large(released):
             try:
                 return self._decided(PUSHING, released, lambda: self._pushed(released, end))
             except NotIncrementalError:
@@ -125,6 +108,12 @@ class RowStream(SearchStream):
             self.may_push = refusal(self.clause, self.schema) is None
         return self.may_push is True
 
+    def _is_large(self, released: pa.Table) -> bool:
+        """Are there so many new rows that a search of all that are kept costs less than going on in memory?"""
+        state = self.state
+        kept = self.pushed.kept if isinstance(state, Place) and self.pushed is not None else len(self)
+        return bool(released.num_rows >= LARGE and released.num_rows > 2 * kept)
+
     def takes_dicts(self) -> RowTakesDicts | None:
         """What takes in single rows from here on."""
         pushed, limited = self.pushed, self.limits.timeout or self.limits.max_bytes
@@ -134,6 +123,7 @@ class RowStream(SearchStream):
         if core is None or core.interpreted or core.of_rows is None:
             return None
         pushed.go_to(self.state)
+        pushed.at = self.state
         return RowTakesDicts(pushed)
 
     def earliest_decision(self) -> int | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.runners.stream.clock import split_late
-from cepheid.runners.stream.pushed import PushedSearch
+from cepheid.runners.stream.pushed import Place, PushedSearch
 from cepheid.runners.stream.saved import packed_search, read_search, reading
 
 Int64s = npt.NDArray[np.int64]
@@ -36,8 +36,8 @@ class SearchStream(ABC):
         self.late = 0
         self.on_late: Callable[[pa.Table], object] | None = None
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return int(len(self._kept()) + self.waiting.num_rows)
 
     @property
     @abstractmethod
@@ -54,9 +54,25 @@ class SearchStream(ABC):
         return None
 
     @property
-    @abstractmethod
     def retained(self) -> pa.Table:
         """The events that the watermark has passed, and that a later match may need."""
+        return self.held_by(self._retained())
+
+    @abstractmethod
+    def held_by(self, state: Any) -> pa.Table:
+        """The events of a state that is saved."""
+
+    def _retained(self) -> Any:
+        """The state as it is saved."""
+        state = self.state
+        if isinstance(state, Place):
+            assert self.pushed is not None
+            return self.pushed.retained(state)
+        return state
+
+    def _kept(self) -> Place | pa.Table:
+        """The events that the search keeps, wherever they are."""
+        return self.state if isinstance(self.state, Place) else self.held_by(self.state)
 
     @abstractmethod
     def times(self, events: pa.Table) -> Int64s:
@@ -98,7 +114,7 @@ class SearchStream(ABC):
     @property
     def nbytes(self) -> int:
         """The size of the events that are kept."""
-        return int(self.retained.nbytes + self.waiting.nbytes)
+        return int(self._kept().nbytes + self.waiting.nbytes)
 
     def send(self, events: pa.Table) -> pa.Table:
         """Takes in events, and gives what they decide; those that come too late are counted and left out."""

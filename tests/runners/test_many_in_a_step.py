@@ -1,0 +1,69 @@
+"""Many queries in one streaming step: each finds what it finds alone, whether searches go on or begin anew."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid.runners.stream.changing import SearchRequest, Serving
+from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.remembered import run_step
+from cepheid.runners.stream.state import StreamStep
+from contract.steps import Memory
+
+EVENTS, PARTS = 900, 4
+KEYS: dict[str, list[Any]] = {
+    "whole": [0, 1, 2**40, None],
+    "number": [0.0, -0.0, 1.5, float("nan"), None],
+    "text": ["a", "", "b", None],
+    "truth": [True, False, None],
+}
+
+
+def events() -> pa.Table:
+    rng = np.random.default_rng(3)
+    columns: dict[str, Any] = {
+        "ts": np.arange(EVENTS),
+        "type": [None if kind == 5 else "ABCDE"[kind] for kind in rng.integers(0, 6, EVENTS)],
+        "x": rng.integers(0, 10, EVENTS),
+    }
+    columns |= {name: [values[row] for row in rng.integers(0, len(values), EVENTS)] for name, values in KEYS.items()}
+    return pa.table(columns)
+
+
+def texts() -> dict[str, str]:
+    """Queries that share types, keys and conditions, and differ in some of them."""
+    asked = [
+        f"PATTERN SEQ({first} a, {last} b) WHERE [{key}] AND a.x > {least} WITHIN {window}{shown}"
+        for first, last, least in (("A", "B", 3), ("B", "A", 3), ("C", "D", 7))
+        for key in (*KEYS, "whole, text")
+        for window, shown in ((40, ""), (30, " RETURN a.ts AS f, b.ts AS l"))
+    ]
+    asked += ["PATTERN SEQ(A a, !(C c), B+ b) WHERE [text] AND a.x > 3 AND c.x > 3 WITHIN 9"]
+    return {f"q{number}": text for number, text in enumerate(asked)}
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_each_finds_what_it_finds_alone(goes_on: bool) -> None:
+    table = events()
+    serving = Serving(table.schema, {"time": "ts"}, (), 1, StreamStep((), (), 0, schema=table.schema))
+    step, fingerprint = serving.ready({name: SearchRequest(text) for name, text in texts().items()})
+    run = partial(run_step, step) if goes_on else step.run
+    clock, store, found = Clock.read(None, fingerprint), Memory(), {name: list[str]() for name in texts()}
+    size = -(-EVENTS // PARTS)
+    for start in range(0, EVENTS + 1, size):
+        part = table.slice(start, size)
+        outcome = run(clock, store, [part] if part.num_rows else [], start + size)
+        assert bool(store.remembered) == goes_on
+        clock = Clock.read(outcome.clock.text(fingerprint), fingerprint)
+        for number, batch in outcome.results:
+            found[list(found)[number]] += map(repr, batch.to_pylist())
+    for name, text in texts().items():
+        alone = cepheid.match(table, text, time="ts").select(step.shipments[list(found).index(name)].schema.names)
+        assert sorted(found[name]) == sorted(map(repr, alone.to_pylist())), text
+        assert found[name], text
