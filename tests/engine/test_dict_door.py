@@ -12,6 +12,7 @@ import pytest
 
 import cepheid
 from cepheid.errors import CepheidError
+from strategies.interrupted import sent_with_ctrl_c
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE [k, name] AND a.x < c.x AND b.flag = TRUE WITHIN 200"
 START = datetime(1969, 12, 1)
@@ -103,23 +104,6 @@ def test_an_event_that_ctrl_c_meets_comes_whole_or_not_at_all() -> None:
     events = [{"ts": step, "type": draw.choice("ABZZ"), "k": step % 2, "x": 0.5} for step in range(400)]
     calm, live = cepheid.live(PAIR, SCHEMA), cepheid.live(PAIR, SCHEMA)
     expected = [row for event in events for row in calm.send(event)]
-    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-    found: list[Any] = []
-    try:
-        for event in events:
-            for attempt in range(100):
-                now = None
-                try:
-                    signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-6, 2e-5) * 1.5**attempt)
-                    now = live.send(event)
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-                    break
-                except KeyboardInterrupt:
-                    if now is not None:
-                        break
-            found += now or []
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    found = [row for rows in sent_with_ctrl_c(live, events, draw, (1e-6, 2e-5)) for row in rows]
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
     assert live.numbers.events == len(events)

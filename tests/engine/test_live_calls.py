@@ -21,6 +21,7 @@ from hypothesis import event, given
 
 import cepheid
 from cepheid.flink import Pattern
+from strategies.interrupted import sent_with_ctrl_c
 from strategies.queries import streams
 
 SOURCES = str(Path(cepheid.__file__).parent)
@@ -133,25 +134,7 @@ def test_a_signal_leaves_all_or_nothing(name: str) -> None:
     calm, live = opened(name, table), opened(name, table)
     pieces = [table.slice(start, 2) for start in range(0, size, 2)]
     expected = [calm.send(piece) for piece in pieces]
-    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-    found: list[pa.Table] = []
-    random = Random(1)
-    try:
-        for piece in pieces:
-            for attempt in range(100):
-                found_now = None
-                try:
-                    signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 2e-3) * 1.5**attempt)
-                    found_now = live.send(piece)
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-                    break
-                except KeyboardInterrupt:
-                    if found_now is not None:  # it came after the call
-                        break
-            found.append(found_now)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    found = sent_with_ctrl_c(live, pieces, Random(1), (1e-5, 2e-3))
     assert rows_of(found) == rows_of(expected)
     assert live.numbers.late == 0
 

@@ -62,13 +62,26 @@ def test_a_misspelt_option_is_an_error() -> None:
         cepheid.match(EVENTS, TEXT, tme="ts")
 
 
-def test_the_order_of_a_rare_last_event_is_found() -> None:
+def test_the_order_of_a_rare_event_is_found() -> None:
     random = np.random.default_rng(0)
     kinds = random.choice(["A", "B", "C"], 20_000, p=[0.45, 0.545, 0.005])
     events = pa.table({"ts": np.arange(20_000), "type": kinds, "x": random.integers(0, 100, 20_000)})
-    told = cepheid.query("PATTERN SEQ(C c, A a, B b) WHERE c.x < a.x - 90 AND a.x = b.x WITHIN 500").explain(events)
+    tied = " AND ".join(f"c.x < {name}.x - 97" for name in "abde")
+    told = cepheid.query(f"PATTERN SEQ(A a, B b, C c, A d, B e) WHERE {tied} WITHIN 200").explain(events)
     assert "engine      lazy-tree" in told
     assert "in the order c" in told
+    # Rare and first: runs begin with it, and test as few events as that order does, each in less time.
+    told = cepheid.query("PATTERN SEQ(C c, A a, B b) WHERE c.x < a.x - 90 AND a.x = b.x WITHIN 500").explain(events)
+    assert "engine      runs" in told
+
+
+def test_many_matches_that_overlap_are_left_to_runs() -> None:
+    random = np.random.default_rng(0)
+    events = pa.table({"ts": np.arange(5_000), "type": random.choice(["A", "B"], 5_000)})
+    text = "PATTERN SEQ(A a, A b, B c) WITHIN 500"
+    assert "engine      runs" in cepheid.query(f"{text} OUTPUT NON-OVERLAP").explain(events)
+    limited = cepheid.query(f"{text} OUTPUT NON-OVERLAP").explain(events, max_partial_matches=1_000)
+    assert "engine      runs" not in limited
 
 
 @given(queries(kleene=False, strategy=s.Strategy.SKIP_TILL_ANY, output=False, returns=False), streams())

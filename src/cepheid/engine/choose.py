@@ -13,7 +13,7 @@ from cepheid.errors import EngineError, closest
 from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import FEWER, TOO_LONG, TOO_MANY
 from cepheid.plan.checks import check_meaning, check_options
-from cepheid.plan.cost import cheapest_order, considered, eager_order
+from cepheid.plan.cost import cheapest_order, considered, eager_order, run_work
 from cepheid.plan.operators import AUTO
 from cepheid.plan.option_kinds import either
 from cepheid.plan.options import EngineOptions, Limits, PlanOptions, given_options, options_of
@@ -22,6 +22,7 @@ from cepheid.plan.rules import BASIC, CONSTRUCTION, RULES, optimise
 from cepheid.plan.statistics import Statistics
 
 WORTH_MEASURING = 2_000  # events; below this every order is fast
+FAR_BELOW = 10  # times fewer runs than allowed are estimated where they are chosen
 # Options that speed alone depends on: given, they choose among engines.
 CHOOSING = ("pushdown", "merge", "order", "learn", "method")
 
@@ -60,8 +61,8 @@ def make_plan(
     statistics = None
     if order is None and _depends_on_events(plan, engines):
         if decide_later and options.engine == AUTO:
-            names = either([f"'{engine.name}'" for engine in engines if engine.any_order or engine.name == "sequence"])
-            reason = f"{names}, whichever considers fewer combinations of the events of a worker"
+            names = either([f"'{engine.name}'" for engine in engines if engine.name != "backtrack"])
+            reason = f"{names}, whichever is cheapest for the events of a worker"
             return chosen(plan, Choice(AUTO, None, (reason,))), None
         if events is not None and len(events) >= WORTH_MEASURING:
             statistics = measure(plan, events)
@@ -156,7 +157,7 @@ def choose(
         if order is None and asked == "lazy-chain" and statistics is not None:
             order = cheapest_order(bound, statistics)[0]
         return Choice(asked, order, (f"engine '{asked}' was requested",))
-    engine = min(engines, key=lambda each: each.cost(bound, statistics))
+    engine = min(_within_limits(plan, engines, statistics), key=lambda each: each.cost(bound, statistics))
     if order is not None:
         return Choice(engine.name, order, ("an order was requested",))
     if plan.is_imprecise or plan.is_lossy:
@@ -167,13 +168,29 @@ def choose(
     if statistics is None or not _depends_on_events(plan, engines):
         return Choice(engine.name, None, (_plain_reason(plan, engine, engines),))
     eager, (best, least) = considered(bound, statistics, eager_order(bound)), cheapest_order(bound, statistics)
-    estimates = {"combinations per window, backwards": eager, "combinations per window, best order": least}
+    against_runs = run_work(bound, statistics).tested
+    estimates = {
+        "events tested, backwards": eager,
+        "events tested, best order": least,
+        "events tested against runs": against_runs,
+    }
     if engine.any_order:
         names = ", ".join(bound.positives[place].variable for place in best)
         reason = f"filling {names} in this order considers {eager / max(least, 1e-9):.0f} times fewer combinations"
         return Choice(engine.name, best, (reason,), estimates)
     reason = "a sequence of single events, and no other order is much cheaper"
+    if engine.name == "runs":
+        reason = "runs share what they have in common, so that less is tested and listed"
     return Choice(engine.name, None, (reason,), estimates)
+
+
+def _within_limits(plan: Plan, engines: Sequence[Engine], statistics: Statistics | None) -> Sequence[Engine]:
+    """Without the engine of runs where these could become more than are allowed, since others hold none."""
+    others = [engine for engine in engines if engine.name != "runs"]
+    if statistics is None or not others or len(others) == len(engines):
+        return engines
+    many = run_work(plan.bound, statistics).tested > plan.limits.max_partial_matches / FAR_BELOW
+    return others if many else engines
 
 
 def _plain_reason(plan: Plan, engine: Engine, engines: Sequence[Engine]) -> str:

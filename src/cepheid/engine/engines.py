@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from cepheid.engine.data.flink_runs import Arranged, Reported
 from cepheid.engine.data.matches import Matches
-from cepheid.engine.limits import MAX_BRANCHES, MOST_PLACES
+from cepheid.engine.limits import FEW_OVERLAPPING, MAX_BRANCHES, MOST_PLACES
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import refusal
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.printing import expression_text
-from cepheid.plan.cost import cheapest_order, considered, eager_order
+from cepheid.plan.cost import all_matches, cheapest_order, considered, eager_order, run_work, stacked
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.lowering import automaton_of
 from cepheid.plan.options import (
@@ -44,9 +44,8 @@ Run = Callable[..., Matches]  # plan, events, after, until
 FlinkRun = Callable[[FlinkAutomaton, Arranged, bool, Limits], Reported]  # automaton, events, runs given up, limits
 RowRun = Callable[[BoundClause, pa.Table, int, int], pa.Table | list[list[Any]]]  # clause, table, threads, most matches
 RowCount = Callable[[BoundClause, pa.Table, int, int], int]
-Runs = TypeVar("Runs")
+Running = TypeVar("Running")
 
-LAZY_GAIN = 4.0  # the lazy engines pay for their freedom of order: they must save more than this factor
 NEVER_CHOSEN = float("inf")
 MOST_WALKED = 62  # steps of a Flink pattern for each of whose events a condition is to hold
 
@@ -186,7 +185,7 @@ def _unseen(bound: BoundQuery) -> str | None:
     return None
 
 
-# --- what it costs: combinations considered per window and partition ------------------------------------------------
+# --- what it costs: microseconds beyond what every engine takes -----------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -200,29 +199,80 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Backwards:
-    """Combinations of the one order that the engine has, each so many times as expensive."""
+class Price:
+    """Microseconds of the processor for what an engine does, beyond what the sequence engine takes for reading events.
 
-    times: float
+    Fitted (least squares of relative errors, no negative price) to the times of 82 queries that `bench planner` draws,
+    of 20,000 events each, without negation and NON-OVERLAP, by the counters of each run: sequence 3,800 + 0.10 for each
+    candidate + 0.30 for each partition + 0.092 for each test + 0.056 for each match; lazy-tree 5,100 + 0.17 + 0.93 +
+    0.29 + 0; runs 4,300 + 0.12 + 0.99 + 0.125 + 0.117. Half of the times are within 25% of that.
+    """
+
+    unmeasured: float  # how it ranks where nothing is known of the events
+    test: float
+    match: float = 0.0
+    event: float = 0.0
+    partition: float = 0.0
+    start: float = 0.0  # besides what was measured, something for a kernel that may have to be loaded
+
+    def __call__(self, statistics: Statistics, tests: float, matches: float) -> float:
+        reading = self.start + self.event * sum(statistics.passing) + self.partition * statistics.partitions
+        return reading + self.test * tests + self.match * matches
+
+
+BACKWARDS = Price(1.0, 0.09, match=0.055)
+RUNS = Price(10.0, 0.125, match=0.115, event=0.015, partition=0.7, start=1_500.0)
+LAZY = Price(4.0, 0.29, event=0.065, partition=0.65, start=1_500.0)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Tests against runs, the first component first, and matches that are written down from what they share."""
+
+    times: float = 1.0  # as expensive as the engine whose price was measured
 
     def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
-        return self.times * (1.0 if statistics is None else considered(bound, statistics, eager_order(bound)))
+        if statistics is None:
+            return self.times * RUNS.unmeasured
+        return self.times * RUNS(statistics, *run_work(bound, statistics))
+
+
+@dataclass(frozen=True)
+class Backwards:
+    """Tests in the one order that the engine has."""
+
+    def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
+        if statistics is None:
+            return BACKWARDS.unmeasured
+        tests = considered(bound, statistics, eager_order(bound)) * stacked(bound, statistics)
+        return _listing(BACKWARDS, bound, statistics, tests)
 
 
 @dataclass(frozen=True)
 class BestOrder:
-    """Combinations of the cheapest order (LAZY section 5), which nobody knows before the events are measured."""
+    """Tests in the cheapest order (LAZY section 5), which nobody knows before the events are measured."""
 
-    times: float
+    times: float = 1.0  # as expensive as the engine whose price was measured
 
     def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
-        return self.times * (1.0 if statistics is None else max(cheapest_order(bound, statistics)[1], 1.0))
+        if statistics is None:
+            return self.times * LAZY.unmeasured
+        return self.times * _listing(LAZY, bound, statistics, cheapest_order(bound, statistics)[1])
+
+
+def _listing(price: Price, bound: BoundQuery, statistics: Statistics, tests: float) -> float:
+    """What an engine takes that lists all matches. Of many that may overlap it lists some, then runs begin anew."""
+    matches = all_matches(bound, statistics)
+    most = FEW_OVERLAPPING * statistics.events
+    if bound.output.mode is not s.OutputMode.NON_OVERLAP or matches <= most:
+        return price(statistics, tests, matches)
+    return price(statistics, tests * most / matches, most) + RUNS(statistics, *run_work(bound, statistics))
 
 
 # --- the engines ----------------------------------------------------------------------------------------------------
 
 
-class Registered(Generic[Runs]):
+class Registered(Generic[Running]):
     """An engine that is named here, and loaded on first use, since loading kernels takes time."""
 
     run: str  # where the function is that runs it, below cepheid.engine
@@ -232,9 +282,9 @@ class Registered(Generic[Runs]):
         """The module that holds it, below cepheid.engine."""
         return self.run.partition(":")[0]
 
-    def load(self) -> Runs:
+    def load(self) -> Running:
         """The function that runs it."""
-        run: Runs = self.beside(self.run.partition(":")[2])
+        run: Running = self.beside(self.run.partition(":")[2])
         return run
 
     def beside(self, name: str) -> Any:
@@ -291,11 +341,11 @@ ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
         Engine("reference", ReferenceOptions, anything, Fixed(NEVER_CHOSEN), "reference:find"),
-        Engine("sequence", SequenceOptions, sequences, Backwards(1.0), "search.stacks:run"),
-        Engine("runs", RunsOptions, precise, Backwards(10.0), "search.runs:run", "automaton_text"),
-        Engine("backtrack", NoOptions, precise, Backwards(100.0), "search.runs:run_backtracking", "automaton_text"),
-        Engine("lazy-tree", TreeOptions, sequences, BestOrder(LAZY_GAIN), "search.lazy:run_tree", "tree_text"),
-        Engine("lazy-chain", ChainOptions, sequences, BestOrder(2 * LAZY_GAIN), "search.lazy:run_chain", "chain_text"),
+        Engine("sequence", SequenceOptions, sequences, Backwards(), "search.stacks:run"),
+        Engine("runs", RunsOptions, precise, Runs(), "search.runs:run", "automaton_text"),
+        Engine("backtrack", NoOptions, precise, Runs(10.0), "search.runs:run_backtracking", "automaton_text"),
+        Engine("lazy-tree", TreeOptions, sequences, BestOrder(), "search.lazy:run_tree", "tree_text"),
+        Engine("lazy-chain", ChainOptions, sequences, BestOrder(2.0), "search.lazy:run_chain", "chain_text"),
         Engine("expansion", ImpreciseOptions, expressions, Fixed(1.0), "expansion:run"),
         Engine("states", NoOptions, states, Fixed(0.5), "search.runs:run", "automaton_text"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),

@@ -16,6 +16,7 @@ from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.engines import ENGINES, Engine, Run
 from cepheid.engine.jit_fallback import answer
+from cepheid.engine.limits import FEW_OVERLAPPING
 from cepheid.engine.match_limits import counted_soon, explained, limited, list_or_count
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
@@ -30,7 +31,6 @@ from cepheid.plan.physical import Plan
 __all__ = ["BEGINNING", "ENGINES", "Engine", "automaton_text", "find", "last_ends"]
 
 BEGINNING = np.iinfo(np.int64).min
-FEW_OVERLAPPING = 10  # matches for each event, that are listed to choose those that do not overlap
 
 
 def find(

@@ -6,6 +6,7 @@ from cepheid.errors import LimitError
 from cepheid.language.printing import component_text
 from cepheid.plan.physical import Plan
 
+FEW_OVERLAPPING = 10  # matches for each event, that are listed to choose those that do not overlap
 MOST_PLACES = 6  # events that one condition may mention if each of them may be missing
 MAX_BRANCHES = 12  # disjuncts that negation is judged by at imprecise times: all their subsets are looked at
 

@@ -27,7 +27,10 @@ from cepheid.engine.search.flink.kernel import (
     MORE_COMPLETE,
     MORE_RUNS,
     SEEKING,
+    find_nodes,
+    keep_marked,
     look_for_nearest,
+    mark_nodes,
     pass_time,
     resume,
     suspended,
@@ -38,7 +41,6 @@ from cepheid.engine.search.flink.kernel import nothing as no_runs
 from cepheid.engine.search.flink.machine import (
     ARRIVED,
     AT_ROW,
-    BEFORE,
     BITS,
     COLLECT_AT,
     COMPLETE,
@@ -48,7 +50,6 @@ from cepheid.engine.search.flink.machine import (
     FAILURE,
     HEAD,
     LATEST,
-    LENGTH,
     MACHINE,
     MOST_REPORTS,
     MOST_RUNS,
@@ -61,9 +62,7 @@ from cepheid.engine.search.flink.machine import (
     REPORTED,
     REPORTS,
     ROOM,
-    ROW,
     STATE,
-    STEP,
     TAIL,
     Conditions,
     Events,
@@ -587,37 +586,14 @@ def loaded_runs(head: Int64s, known: Reported) -> None:
 @kernel(types.void(INT64S))
 def collected_nodes(head: Int64s) -> None:
     """Drops the nodes that no run needs."""
-    nodes, at, counted = table_at(head, NODE_TABLE), table_at(head, NODE_AT), table_at(head, NODE_COUNTED)
-    place = TABLES + 3 * NODE_RUNNING
-    running = float64_rows(head[place], head[place + 1], head[place + 2])
-    where = np.full(head[NODES_USED], -1, np.int64)
+    if head[KEYS_USED] == 0:
+        return
+    place = np.full(head[NODES_USED], -1, np.int64)
     for key in range(head[KEYS_USED]):
-        room = room_at(head, key)
-        counts = room.counts
-        for runs, low, high in ((room.runs, counts[HEAD], counts[TAIL]), (room.complete, 0, counts[COMPLETE])):
-            for number in range(low, high):
-                node = runs[number, NODE]
-                while node >= 0 and where[node] < 0:
-                    where[node] = 0
-                    node = nodes[node, BEFORE]
-    kept = 0
-    for node in range(head[NODES_USED]):
-        if where[node] == 0:
-            where[node] = kept
-            before = nodes[node, BEFORE]
-            for part in (ROW, STEP, LENGTH):
-                nodes[kept, part] = nodes[node, part]
-            nodes[kept, BEFORE] = where[before] if before >= 0 else -1
-            at[kept], counted[kept], running[kept] = at[node], counted[node], running[node]
-            kept += 1
+        mark_nodes(room_at(head, key), place)
+    head[NODES_USED] = keep_marked(room_at(head, 0), place)
     for key in range(head[KEYS_USED]):
-        room = room_at(head, key)
-        counts = room.counts
-        for runs, low, high in ((room.runs, counts[HEAD], counts[TAIL]), (room.complete, 0, counts[COMPLETE])):
-            for number in range(low, high):
-                if runs[number, NODE] >= 0:
-                    runs[number, NODE] = where[runs[number, NODE]]
-    head[NODES_USED] = kept
+        find_nodes(room_at(head, key), place)
 
 
 all_runs = Entry(runs_of_all)

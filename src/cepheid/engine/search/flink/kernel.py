@@ -179,36 +179,53 @@ def trimmed(out: Reported, counts: Int64s) -> Reported:
 # --- room for runs --------------------------------------------------------------------------------------------------
 
 
-@kernel(types.void(ROOM))
-def collect(room: Room) -> None:
-    """Drops the nodes that no run needs."""
+@borrowing(types.void(ROOM, INT64S))
+def mark_nodes(room: Room, place: Int64s) -> None:
+    """Writes 0 for the nodes that runs need, where -1 is."""
     counts, nodes = room.counts, room.nodes
-    place = np.full(counts[NODES], -1, np.int64)
     for heap, low, high in ((room.runs, counts[HEAD], counts[TAIL]), (room.complete, 0, counts[COMPLETE])):
         for number in range(low, high):
             at = heap[number, NODE]
             while at >= 0 and place[at] < 0:
                 place[at] = 0
                 at = nodes[at, BEFORE]
-    kept = 0
-    for at in range(counts[NODES]):
+
+
+@kernel(INT(ROOM, INT64S))
+def keep_marked(room: Room, place: Int64s) -> int:
+    """Moves the nodes that are marked together, and writes where each of them is now; how many there are."""
+    nodes, kept = room.nodes, 0
+    for at in range(len(place)):
         if place[at] == 0:
             place[at] = kept
             before = nodes[at, BEFORE]
-            nodes[kept, ROW], nodes[kept, STEP], nodes[kept, LENGTH] = (
-                nodes[at, ROW],
-                nodes[at, STEP],
-                nodes[at, LENGTH],
-            )
+            for part in (ROW, STEP, LENGTH):
+                nodes[kept, part] = nodes[at, part]
             nodes[kept, BEFORE] = place[before] if before >= 0 else -1
             room.at[kept], room.counted[kept], room.running[kept] = room.at[at], room.counted[at], room.running[at]
             kept += 1
+    return kept
+
+
+@borrowing(types.void(ROOM, INT64S))
+def find_nodes(room: Room, place: Int64s) -> None:
+    """Tells runs where their nodes are now."""
+    counts = room.counts
     for heap, low, high in ((room.runs, counts[HEAD], counts[TAIL]), (room.complete, 0, counts[COMPLETE])):
         for number in range(low, high):
             if heap[number, NODE] >= 0:
                 heap[number, NODE] = place[heap[number, NODE]]
-    counts[NODES] = kept
-    counts[COLLECT_AT] = max(COLLECT, 4 * kept)
+
+
+@kernel(types.void(ROOM))
+def collect(room: Room) -> None:
+    """Drops the nodes that no run needs."""
+    counts = room.counts
+    place = np.full(counts[NODES], -1, np.int64)
+    mark_nodes(room, place)
+    counts[NODES] = keep_marked(room, place)
+    find_nodes(room, place)
+    counts[COLLECT_AT] = max(COLLECT, 4 * counts[NODES])
 
 
 @kernel(ROOM(ROOM, INT))
