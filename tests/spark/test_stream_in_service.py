@@ -149,7 +149,7 @@ def test_queries_come_and_go_while_the_stream_runs(spark, tmp_path):
     errors = {row["query"]: row["error"] for row in out if row["error"] is not None}
     assert errors.keys() == {"wrong", "across"}
     assert "no attribute 'y'" in errors["wrong"] or "'y'" in errors["wrong"]
-    assert "spread by [id]" in errors["across"]
+    assert "partitioned by [id]" in errors["across"]
     found = {name: sum(row["query"] == name for row in out if row["match"]) for name in ("rising", "absent")}
     decided = cepheid.match(table.slice(0, 200), QUERY).filter(pa.compute.field("match_end") < 199)
     assert found == {"rising": decided.num_rows, "absent": cepheid.match(table.slice(200), ABSENT).num_rows}
