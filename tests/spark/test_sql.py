@@ -103,6 +103,8 @@ def test_errors_point_into_the_query(spark, events):
         spark.sql("SELECT * FROM match_table(TABLE(events), 'PATTERN SEK(A a, B b)')")
     with pytest.raises(Exception, match="no option 'tiem'; did you mean time"):
         spark.sql(f"SELECT * FROM match_table(TABLE(events), '{QUERY}', tiem => 'ts')")
+    with pytest.raises(Exception, match="OUTPUT PARTIAL cannot be used in a table function"):
+        spark.sql("SELECT * FROM match_table(TABLE(events), 'PATTERN SEQ(A a, B b) WITHIN 5 OUTPUT PARTIAL')")
     with pytest.raises(Exception, match="'query' must be a constant"):
         spark.sql("SELECT * FROM match_table(TABLE(events), concat('PATTERN', rand()))")
 

@@ -74,7 +74,7 @@ def batch(session: Any, cell: Cell, case: Case, folder: Path) -> list[str]:
     df = session.read.parquet(str(folder / "in"))
     if cell.output in ("count", "compressed"):
         found = cepheid.match(df, case.query, output=cell.output, **case.options)
-        return rows_of(found if isinstance(found, int) else found.all())
+        return rows_of(found if isinstance(found, int) else found.all().toArrow())
     return rows_of(cepheid.match(df, case.query, **case.options).toArrow())
 
 

@@ -20,6 +20,7 @@ from cepheid.engine.data.table import ordered
 from cepheid.errors import DataError, QueryError
 from cepheid.language.checked import checked_query
 from cepheid.language.match_recognize.parse import is_clause
+from cepheid.language.syntax import OutputMode
 from cepheid.plan.options import options_from_text
 from cepheid.runners.local import with_intervals
 from cepheid.runners.options import Options, refuse_output
@@ -156,7 +157,11 @@ def analysed(
     if is_clause(text):
         hint = "cepheid.sql.query(spark, statement) runs statements with MATCH_RECOGNIZE in them"
         raise QueryError("a MATCH_RECOGNIZE clause cannot be used here", hint=hint, code="row-pattern")
-    plan = spark_plan(checked_query(text), bounded.schema, chosen)
+    asked = checked_query(text)
+    if asked.syntax.output.mode is OutputMode.PARTIAL:
+        hint = "cepheid.match(spark.table(...), query) returns partial matches"
+        raise QueryError("OUTPUT PARTIAL cannot be used in a table function", hint=hint, code="bad-partial")
+    plan = spark_plan(asked, bounded.schema, chosen)
     needed = plan.scan.columns
     worker_plan = ship(plan, bounded.schema)
     keys = plan.exchange.keys if itself else ()
