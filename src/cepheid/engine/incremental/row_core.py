@@ -274,6 +274,7 @@ class RowCore:
             r.REGISTERS: np.full(max(program.registers, 1), -1, np.int64),
             r.STATE: np.zeros(BEST + 1, np.int64),
             r.IS_WHOLE: whole,
+            r.NO_COUNTERS: np.zeros(2, np.int64),
         }
         for number, table in wanted.items():
             part.place(number, table)

@@ -59,8 +59,8 @@ OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = ran
 TIME, UPCOMING, BEGINS, NUMBERS, HOLDS, NULL, DEAD, WHOLE, NUMBER, TEXTS = range(23, 33)
 # ... by position of a path, and room for an attempt.
 COUNTS, PLACES, COUNTED, KEPT_I, KEPT_F, KEPT_N, PATH, BEST_PATH = range(33, 41)
-CHOICES, TRAIL_AT, MARKS_AT, UNDO, REGISTERS, STATE, IS_WHOLE = range(41, 48)
-NUMBER_OF_TABLES = 48
+CHOICES, TRAIL_AT, MARKS_AT, UNDO, REGISTERS, STATE, IS_WHOLE, NO_COUNTERS = range(41, 49)
+NUMBER_OF_TABLES = 49
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
 # The numbers in `batch`: new rows by partition; what is found.
@@ -185,8 +185,8 @@ def columns_at(head: Int64s) -> Columns:
         number_table(head, NUMBER),
         byte_table(head, NULL),
         whole_row(head, LITERAL),
-        np.empty(0, np.float64),
-        np.zeros((0, 0), np.int64),
+        float64_rows(head[SELF], 1, 0)[0],
+        int64_rows(head[SELF], 0, 0),
     )
 
 
@@ -231,11 +231,12 @@ def judge_rows(head: Int64s) -> None:
     head[JUDGED] = head[HIGH]
 
 
-@kernel(MEMORY())
-def no_memory() -> Memory:
-    """A memory that is never used."""
-    bytes_, wholes = np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.int64)
-    return Memory(wholes, bytes_, wholes, wholes, np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(2, np.int64))
+@kernel(MEMORY(INT64S))
+def no_memory(head: Int64s) -> Memory:
+    """A memory that is never used: no array is made, since that takes longer than to look at a row."""
+    wholes, nothing = int64_rows(head[SELF], 0, 0), whole_row(head, EMPTY)
+    bytes_ = uint8_rows(head[SELF], 0, 0)
+    return Memory(wholes, bytes_, wholes, wholes, byte_row(head, EMPTY), nothing, whole_row(head, NO_COUNTERS))
 
 
 @kernel(SCRATCH(INT64S))
@@ -274,7 +275,7 @@ def look_for_needed(head: Int64s, known: int) -> None:
 def searched(head: Int64s, batch: Int64s, partition: int) -> int:
     """Goes on with the search of a partition; what hinders it, or ALL_DONE."""
     program, rows, mode, scratch = program_at(head), rows_at(head), mode_at(head, batch), scratch_at(head)
-    judging, memory = Judging(judge_at(head, COUNTS), function_at(head[PREDICATE_AT])), no_memory()
+    judging, memory = Judging(judge_at(head, COUNTS), function_at(head[PREDICATE_AT])), no_memory(head)
     at_out, at_steps = IN_BATCH + 3 * OUT, IN_BATCH + 3 * STEPS
     out = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
     steps = int32_row(batch[at_steps], batch[at_steps + 2])
@@ -430,7 +431,7 @@ def given_back(head: Int64s) -> int:
     """Takes back the marks of an attempt that is not finished: it begins anew."""
     scratch = scratch_at(head)
     if scratch.state[RESUMES]:
-        settle(program_at(head), scratch, no_memory(), UNSETTLED, 0)
+        settle(program_at(head), scratch, no_memory(head), UNSETTLED, 0)
         scratch.state[RESUMES] = 0
     return 0
 
