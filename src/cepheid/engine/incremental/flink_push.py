@@ -15,9 +15,27 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental.dict_door import filled
 from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.incremental.pattern_door import BITS as EVENT_BITS
+from cepheid.engine.incremental.pattern_door import (
+    FRESH,
+    HINDERED,
+    INSIDE,
+    NO_MEMORY,
+    PASSES,
+    READ_FROM,
+    READ_TO,
+    SEARCH,
+    STAGE,
+    logged,
+)
+from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
+from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
+from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.conditions import SCRATCH, Scratch
+from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int64_row, int64_rows, uint8_rows
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.search.flink.kernel import (
@@ -136,8 +154,8 @@ TABLES = 30
 ) = range(50)
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
-# What a call returns: the event did nothing, it did something, time is still to pass; what hinders it.
-IDLE, USED, LATER, NEEDS_ARENA, NEEDS_QUEUE, NEEDS_ROOM, FAILED, PAUSED = 0, 1, 4, -1, -2, -3, -4, -5
+# What a call returns: the event did nothing, it did something; what hinders it.
+IDLE, USED, NEEDS_ARENA, NEEDS_QUEUE, NEEDS_ROOM, FAILED, PAUSED = 0, 1, -1, -2, -3, -4, -5
 UNTIL_A_PAUSE = 1 << 22  # runs to be looked at before Python looks whether the search is to stop
 INT = types.int64
 Rows = npt.NDArray[np.int64]
@@ -338,36 +356,10 @@ def queued(head: Int64s, counts: Int64s, key: int) -> bool:
     at = head[WAITING_KEYS]
     if at == head[place + 1]:
         return False
-    queue = int64_rows(head[place], head[place + 1], 2)
-    while at > 0:
-        parent = (at - 1) >> 1
-        if deadline >= queue[parent, 0]:
-            break
-        queue[at, 0], queue[at, 1] = queue[parent, 0], queue[parent, 1]
-        at = parent
-    queue[at, 0], queue[at, 1] = deadline, key
+    put_entry(int64_rows(head[place], head[place + 1], 2), at, deadline, key)
     head[WAITING_KEYS] += 1
     counts[QUEUED] = deadline
     return True
-
-
-@borrowing(types.void(INT64S))
-def drop_first(head: Int64s) -> None:
-    """Takes the first key out of the queue."""
-    place = TABLES + 3 * QUEUE
-    queue = int64_rows(head[place], head[place + 1], 2)
-    size = head[WAITING_KEYS] - 1
-    head[WAITING_KEYS] = size
-    deadline, key, at = queue[size, 0], queue[size, 1], 0
-    while at < size >> 1:
-        child = 2 * at + 1
-        if child + 1 < size and queue[child, 0] > queue[child + 1, 0]:
-            child += 1
-        if deadline <= queue[child, 0]:
-            break
-        queue[at, 0], queue[at, 1] = queue[child, 0], queue[child, 1]
-        at = child
-    queue[at, 0], queue[at, 1] = deadline, key
 
 
 # --- events ---------------------------------------------------------------------------------------------------------
@@ -501,24 +493,40 @@ def passed(head: Int64s, until: int) -> int:
         if hinders != USED:
             return hinders
         if needed == DONE:
-            drop_first(head)
+            drop_earliest(queue, head[WAITING_KEYS])
+            head[WAITING_KEYS] -= 1
             counts[QUEUED] = LATEST
             queued(head, counts, key)  # there is room: one has just gone
     return IDLE
 
 
-@kernel(INT(INT64S, INT, INT, INT, INT))
-def stepped_event(head: Int64s, time: int, kind: int, key: int, until: int) -> int:
-    """Takes in one event of a key (-1: none), and lets time pass; how many of it stay, and 2 if runs are reported."""
-    used = IDLE
-    if key >= 0 and begin_event(head, time, kind, key):
-        used = walk_event(head)
-        if used != USED:
-            return used
-    place = TABLES + 3 * QUEUE
-    if head[WAITING_KEYS] > 0 and int64_rows(head[place], 1, 2)[0, 0] <= until and passed(head, until) != IDLE:
-        return used + LATER
-    return used + (2 if head[REPORTED_RUNS] > 0 else 0)
+@kernel(INT(INT64S))
+def event_step(door: Int64s) -> int:
+    """Takes in the event at work, and lets time pass; how many runs there are to report, or what hinders it."""
+    head = int64_row(door[SEARCH], HEAD_SIZE)
+    if door[STAGE] == FRESH and door[EVENT_KEY] >= 0:
+        place, rooms = head[SIZE], np.empty(3, np.int64)
+        room = head[TABLES + 3 * NULL + 2]
+        if place + 1 > min(room, head[TABLES + 3 * TIMES + 2]):
+            return HINDERED
+        for number in range(3):
+            rooms[number] = head[TABLES + 3 * (WHOLE + number)]
+        filled(door, rooms, door[READ_FROM : READ_TO + 1], room, place, door[SEARCH] + 8 * NEEDED)
+        if begin_event(head, door[EVENT_TIME], door[EVENT_BITS], door[EVENT_KEY]):
+            if logged(door) == 0:
+                return NO_MEMORY
+            door[STAGE] = INSIDE
+    if door[STAGE] == INSIDE:
+        hinders = walk_event(head)
+        if hinders != USED:
+            return HINDERED + hinders
+    door[STAGE] = PASSES
+    queue = TABLES + 3 * QUEUE
+    if head[WAITING_KEYS] > 0 and int64_rows(head[queue], 1, 2)[0, 0] <= door[PASSES_UNTIL]:
+        hinders = passed(head, door[PASSES_UNTIL])
+        if hinders != IDLE:
+            return HINDERED + hinders
+    return int(head[REPORTED_RUNS])
 
 
 @kernel(INT(INT64S, INT))
@@ -528,7 +536,6 @@ def new_key(head: Int64s, key: int) -> int:
 
 
 begin_key = Entry(new_key)
-step = Entry(stepped_event)
 go_on = Entry(went_on)
 push_table = Entry(pushed_events)
 let_pass = Entry(passed)

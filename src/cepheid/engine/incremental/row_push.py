@@ -12,8 +12,27 @@ from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental.dict_door import ROWS as LOG_ROWS
+from cepheid.engine.incremental.dict_door import filled
 from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.incremental.pattern_door import BITS as EVENT_BITS
+from cepheid.engine.incremental.pattern_door import (
+    FRESH,
+    HINDERED,
+    INSIDE,
+    NO_MEMORY,
+    PASSES,
+    READ_FROM,
+    READ_TO,
+    SEARCH,
+    STAGE,
+    logged,
+)
+from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
+from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
+from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
 from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int32_row, int64_row, int64_rows, uint8_rows
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.row_pattern.kernel import (
@@ -50,8 +69,10 @@ REGISTER_COUNT, BITS, LASTING, ACTIVE, FIXED, PREDICATE_AT, SELF = range(17, 24)
 # Where conditions on rows alone are judged here: labels, those with such conditions as bits (the last one: may a match
 # begin?), and up to which row that is done.
 LABELS, TESTED, JUDGED = range(24, 27)
+# The partition's own number; does it wait in the queue of windows that pass? Room for a flag.
+OWN_NUMBER, QUEUED, BEYOND_64_BITS = range(27, 30)
 # Tables, three numbers for each: the address, rows and columns. First those that all partitions share.
-TABLES = 27
+TABLES = 30
 KIND, LEFT, RIGHT, LABEL, EXIT, EXCLUDED, MEMORY_OF, ALWAYS, SKIP_LABELS = range(9)
 ASKS, ENTRY, SETS, AGGREGATES, LITERAL, AT, RUNNING, EMPTY = range(9, 17)
 OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = range(17, 23)  # in the order of COUNTS
@@ -63,15 +84,20 @@ CHOICES, TRAIL_AT, MARKS_AT, UNDO, REGISTERS, STATE, IS_WHOLE, NO_COUNTERS = ran
 NUMBER_OF_TABLES = 49
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
-# The numbers in `batch`: new rows by partition; what is found.
-OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK, DEADLINE = range(7)
+# The numbers in `batch`: new rows by partition; what is found; partitions that wait for their windows to pass; how many
+# rows a condition looks back, and how many of a partition may be undecided (0: any number).
+OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK, WAITING_PARTS, BACK, MOST_OPEN = range(9)
 HEADS, FROM, INTO, NEW_TIME, NEW_BEGINS, NEW_NUMBERS, NEW_HOLDS, NEW_NULL, NEW_WHOLE, NEW_NUMBER = range(10)
-NEW_TEXTS, OUT, STEPS = range(10, 13)
-IN_BATCH = 7
-BATCH_SIZE = IN_BATCH + 39
+NEW_TEXTS, OUT, STEPS, ALL_HEADS, QUEUE = range(10, 15)
+IN_BATCH = 9
+BATCH_SIZE = IN_BATCH + 45
 
 # What a call returns: all is done; what hinders a partition; whether AFTER MATCH SKIP failed, and why, from 10 on.
-ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, SKIPS = 0, 1, 2, 3, 4, 5, 6, 10
+ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, TOO_MANY_OPEN = range(8)
+SKIPS = 10
+# The numbers that `measured` gets: measures, steps of the program; for each measure whether it is the number of the
+# match, whether the first or the last row is meant, and how many before that; the steps that count; where it goes.
+MEASURES, STEPS_OF_PROGRAM, SPECS_AT, SETS_AT, SHOWN_AT, ASKED_SIZE = range(6)
 FAR = 2**62
 LONG = 32  # rows of an attempt in vain, after which the next one waits for the label that every match has
 UNTIL_A_PAUSE = 1 << 20
@@ -271,15 +297,15 @@ def look_for_needed(head: Int64s, known: int) -> None:
     head[KNOWN] = max(head[KNOWN], known)
 
 
-@kernel(INT(INT64S, INT64S, INT))
-def searched(head: Int64s, batch: Int64s, partition: int) -> int:
+@kernel(INT(INT64S, INT64S))
+def searched(head: Int64s, batch: Int64s) -> int:
     """Goes on with the search of a partition; what hinders it, or ALL_DONE."""
     program, rows, mode, scratch = program_at(head), rows_at(head), mode_at(head, batch), scratch_at(head)
     judging, memory = Judging(judge_at(head, COUNTS), function_at(head[PREDICATE_AT])), no_memory(head)
     at_out, at_steps = IN_BATCH + 3 * OUT, IN_BATCH + 3 * STEPS
     out = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
     steps = int32_row(batch[at_steps], batch[at_steps + 2])
-    high = head[HIGH]
+    high, partition = head[HIGH], head[OWN_NUMBER]
     if head[LABELS] > 0:
         judge_rows(head)
     look_for_needed(head, high - head[AHEAD] if mode.open else high)
@@ -382,6 +408,45 @@ def append_rows(head: Int64s, batch: Int64s, partition: int) -> None:
     head[HIGH] = into + end - begin
 
 
+@borrowing(INT(INT64S))
+def deadline(head: Int64s) -> int:
+    """The time with which the window of the first row passes that is open; FAR: there is none."""
+    if head[WITHIN] == 0 or head[BEGIN] >= head[HIGH]:
+        return FAR
+    at = TABLES + 3 * TIME
+    return int(int64_row(head[at], head[at + 2])[head[BEGIN]] + head[WITHIN] - 1)
+
+
+@borrowing(types.void(INT64S, INT64S, INT))
+def wait(head: Int64s, batch: Int64s, time: int) -> None:
+    """Puts a partition into the queue of windows that pass, if it has one and is not there; there is room."""
+    if head[QUEUED] == 0 and time < FAR:
+        at = IN_BATCH + 3 * QUEUE
+        put_entry(int64_rows(batch[at], batch[at + 1], 2), batch[WAITING_PARTS], time, head[OWN_NUMBER])
+        batch[WAITING_PARTS] += 1
+        head[QUEUED] = 1
+
+
+@kernel(INT(INT64S))
+def windows_passed(batch: Int64s) -> int:
+    """Goes on with the partitions whose windows have passed; what hinders it."""
+    at, heads_at = IN_BATCH + 3 * QUEUE, IN_BATCH + 3 * ALL_HEADS
+    queue, heads = int64_rows(batch[at], batch[at + 1], 2), int64_row(batch[heads_at], batch[heads_at + 2])
+    while batch[OPEN] and batch[WAITING_PARTS] > 0 and queue[0, 0] <= batch[HORIZON]:
+        head = int64_row(heads[queue[0, 1]], HEAD_SIZE)
+        batch[DONE] = queue[0, 1]
+        if deadline(head) <= batch[HORIZON]:
+            hinders = searched(head, batch)
+            if hinders != ALL_DONE:
+                return hinders
+        drop_earliest(queue, batch[WAITING_PARTS])
+        batch[WAITING_PARTS] -= 1
+        head[QUEUED] = 0
+        # A match whose measures look ahead stays open: it is looked at again with time.
+        wait(head, batch, max(deadline(head), batch[HORIZON] + 1))
+    return ALL_DONE
+
+
 @kernel(INT(INT64S, INT))
 def pushed_rows(batch: Int64s, first: int) -> int:
     """Takes in the new rows of all partitions of a batch, from one on, and searches them; what hinders it."""
@@ -397,9 +462,10 @@ def pushed_rows(batch: Int64s, first: int) -> int:
             return NEEDS_ROWS
         append_rows(head, batch, partition)
         edges[2 * partition + 1], into[partition] = edges[2 * partition], head[HIGH]  # they are there now
-        hinders = searched(head, batch, partition)
+        hinders = searched(head, batch)
         if hinders != ALL_DONE:
             return hinders
+        wait(head, batch, deadline(head))
         if batch[WORK] > UNTIL_A_PAUSE:
             batch[WORK] = 0
             batch[DONE] = partition + 1
@@ -407,35 +473,151 @@ def pushed_rows(batch: Int64s, first: int) -> int:
     return ALL_DONE
 
 
-@kernel(INT(INT64S, INT64S, INT, INT, INT, INT))
-def pushed_row(head: Int64s, batch: Int64s, time: int, texts: int, number: int, horizon: int) -> int:
-    """Takes in one row, whose columns are filled, and searches; there is room. FAR: it does not come; what hinders."""
-    batch[OPEN], batch[HORIZON] = 1, horizon
-    if number >= 0:
-        row = head[HIGH]
-        for place, value in ((TIME, time), (TEXTS, texts), (NUMBERS, number), (UPCOMING, FAR)):
-            at = TABLES + 3 * place
-            if head[at + 2] > 0:
-                int64_row(head[at], head[at + 2])[row] = value
-        head[HIGH] = row + 1
-    hinders = searched(head, batch, 0)
-    batch[DEADLINE] = FAR
-    if head[BEGIN] < head[HIGH] and head[WITHIN] > 0:
-        at = TABLES + 3 * TIME
-        batch[DEADLINE] = int64_row(head[at], head[at + 2])[head[BEGIN]] + head[WITHIN] - 1
-    return hinders
-
-
 @kernel(INT(INT64S))
-def given_back(head: Int64s) -> int:
-    """Takes back the marks of an attempt that is not finished: it begins anew."""
+def passed_windows(batch: Int64s) -> int:
+    """The same as `windows_passed`, for Python."""
+    return windows_passed(batch)
+
+
+@borrowing(types.void(INT64S, INT, INT))
+def drop_from(head: Int64s, rows: int, kept: int) -> None:
+    """Moves what is kept of tables to the front, by so many rows."""
+    for number in (HOLDS, NULL):
+        at = TABLES + 3 * number
+        flags = uint8_rows(head[at], head[at + 1], head[at + 2])
+        for column in range(head[at + 1]):
+            for row in range(kept):
+                flags[column, row] = flags[column, row + rows]
+    for number in (WHOLE, NUMBER):  # fractions are moved as they are, too
+        at = TABLES + 3 * number
+        values = int64_rows(head[at], head[at + 1], head[at + 2])
+        for column in range(head[at + 1]):
+            for row in range(kept):
+                values[column, row] = values[column, row + rows]
+    for number in (TIME, UPCOMING, NUMBERS, TEXTS):
+        at = TABLES + 3 * number
+        if head[at + 2] > 0:
+            along = int64_row(head[at], head[at + 2])
+            for row in range(kept):
+                along[row] = along[row + rows]
+                if number == UPCOMING and along[row] < FAR:
+                    along[row] -= rows
+    at = TABLES + 3 * BEGINS
+    if head[at + 2] > 0:
+        begins = uint8_rows(head[at], 1, head[at + 2])
+        for row in range(kept):
+            begins[0, row] = begins[0, row + rows]
+    at = TABLES + 3 * DEAD
+    dead = uint8_rows(head[at], head[at + 1], head[at + 2])
+    for row in range(head[at + 1]):
+        for byte in range(head[at + 2]):
+            dead[row, byte] = dead[row + rows, byte] if row <= kept else 0
+
+
+@kernel(types.void(INT64S, INT))
+def drop_rows(head: Int64s, rows: int) -> None:
+    """Forgets the first rows of a partition; an attempt that is not finished begins anew."""
     scratch = scratch_at(head)
     if scratch.state[RESUMES]:
         settle(program_at(head), scratch, no_memory(head), UNSETTLED, 0)
         scratch.state[RESUMES] = 0
+    high = head[HIGH]
+    drop_from(head, rows, high - rows)
+    head[HIGH], head[BEGIN], head[MATCHED] = high - rows, head[BEGIN] - rows, max(head[MATCHED] - rows, -1)
+    for place in (KNOWN, UNSET, JUDGED):
+        head[place] = max(head[place] - rows, 0)
+    byte_row(head, IS_WHOLE)[0] = 0
+
+
+@kernel(INT(INT64S, INT))
+def dropped(head: Int64s, rows: int) -> int:
+    """The same, for Python."""
+    drop_rows(head, rows)
     return 0
 
 
+@kernel(INT(INT64S, INT64S))
+def measured(batch: Int64s, asked: Int64s) -> int:
+    """For each match its partition, its number, and for each measure the row of the log that it shows, or -1."""
+    measures, steps_of_program = asked[MEASURES], asked[STEPS_OF_PROGRAM]
+    specs, sets = int64_rows(asked[SPECS_AT], measures, 3), uint8_rows(asked[SETS_AT], measures, steps_of_program)
+    at_out, at_steps = IN_BATCH + 3 * OUT, IN_BATCH + 3 * STEPS
+    found = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
+    steps = int32_row(batch[at_steps], batch[at_steps + 2])
+    shown = int64_rows(asked[SHOWN_AT], batch[FOUND], measures + 2)
+    heads_at, taken = IN_BATCH + 3 * ALL_HEADS, 0
+    heads = int64_row(batch[heads_at], batch[heads_at + 2])
+    for match in range(batch[FOUND]):
+        start, length = found[match, 1], found[match, 2]
+        numbers = whole_row(int64_row(heads[found[match, 0]], HEAD_SIZE), NUMBERS)
+        shown[match, 0], shown[match, 1] = found[match, 0], found[match, 3]
+        for measure in range(measures):
+            is_number, first, left = specs[measure, 0], specs[measure, 1], specs[measure, 2]
+            shown[match, measure + 2] = found[match, 3] if is_number else -1
+            for place in range(0 if is_number else length):
+                position = place if first else length - 1 - place
+                if sets[measure, steps[taken + position]]:
+                    if left == 0:
+                        shown[match, measure + 2] = numbers[start + position]
+                        break
+                    left -= 1
+        taken += max(length, 0)
+    batch[FOUND] = batch[STEPS_FOUND] = 0
+    return 0
+
+
+@kernel(types.boolean(INT64S, INT64S))
+def row_put(door: Int64s, head: Int64s) -> bool:
+    """Puts the event at work behind the rows of its partition, where there is room; False: the log has none."""
+    row, number = head[HIGH], door[LOG_ROWS]
+    if logged(door) == 0:
+        return False
+    rooms = np.empty(3, np.int64)
+    for place, table in enumerate((WHOLE, NUMBER, NULL)):
+        rooms[place] = head[TABLES + 3 * table]
+    filled(door, rooms, door[READ_FROM : READ_TO + 1], head[ROOM], row, head[SELF] + 8 * BEYOND_64_BITS)
+    values = (door[EVENT_TIME], door[EVENT_BITS], number, FAR)
+    for place, table in enumerate((TIME, TEXTS, NUMBERS, UPCOMING)):
+        at = TABLES + 3 * table
+        if head[at + 2] > 0:
+            int64_row(head[at], head[at + 2])[row] = values[place]
+    head[HIGH] = row + 1
+    return True
+
+
+@kernel(INT(INT64S))
+def row_step(door: Int64s) -> int:
+    """Takes in the event at work, and lets time pass; how many rows there are to report, or what hinders it."""
+    batch = int64_row(door[SEARCH], BATCH_SIZE)
+    batch[OPEN], batch[HORIZON] = 1, door[PASSES_UNTIL] - 1
+    if door[STAGE] != PASSES:
+        heads_at = IN_BATCH + 3 * ALL_HEADS
+        head = int64_row(int64_row(batch[heads_at], batch[heads_at + 2])[door[EVENT_KEY]], HEAD_SIZE)
+        batch[DONE] = door[EVENT_KEY]
+        if door[STAGE] == FRESH:
+            if head[HIGH] + 2 > head[ROOM]:
+                # What is found is told by places of rows: they stay until it is taken.
+                unused = max(head[BEGIN] - batch[BACK] - head[AHEAD], 0) if batch[FOUND] == 0 else 0
+                if 2 * unused < head[HIGH]:
+                    return HINDERED - NEEDS_ROWS
+                drop_rows(head, unused)
+            if not row_put(door, head):
+                return NO_MEMORY
+            door[STAGE] = INSIDE
+        hinders = searched(head, batch)
+        if hinders != ALL_DONE:
+            return HINDERED - hinders
+        if batch[MOST_OPEN] > 0 and head[HIGH] - max(head[BEGIN] - batch[BACK], 0) > batch[MOST_OPEN]:
+            return HINDERED - TOO_MANY_OPEN
+        wait(head, batch, deadline(head))
+        door[STAGE] = PASSES
+    if batch[WAITING_PARTS] > 0:
+        hinders = windows_passed(batch)
+        if hinders != ALL_DONE:
+            return HINDERED - hinders
+    return int(batch[FOUND])
+
+
 push_rows = Entry(pushed_rows)
-push_row = Entry(pushed_row)
-give_back = Entry(given_back)
+pass_windows = Entry(passed_windows)
+drop, measure = Entry(dropped), Entry(measured)

@@ -90,6 +90,11 @@ def list_append(items: int, value: int) -> int:
     return int(_called("PyList_Append", ctypes.c_int, items, value))
 
 
+def list_item(items: int, place: int) -> int:
+    """A value of a list, which stays the list's."""
+    return int(_called("PyList_GetItem", ctypes.c_ssize_t, items, place))
+
+
 def whole_object(value: int) -> int:
     """A whole number as an object, to be given back; 0: there is no memory for it."""
     return int(_called("PyLong_FromLongLong", ctypes.c_ssize_t, value))
@@ -161,6 +166,7 @@ _register_call(dict_copy, "PyDict_Copy", types.int64, 1)
 _register_call(tuple_of, "PyTuple_New", types.int64, 1)
 _register_call(tuple_set, "PyTuple_SetItem", types.int32, 3)
 _register_call(list_append, "PyList_Append", types.int32, 2)
+_register_call(list_item, "PyList_GetItem", types.int64, 2)
 _register_call(whole_object, "PyLong_FromLongLong", types.int64, 1)
 _register_call(fraction_object, "PyFloat_FromDouble", types.int64, 1, types.float64)
 _register_call(text_object, "PyUnicode_DecodeUTF8", types.int64, 3)
