@@ -71,7 +71,6 @@ class PatternDoor:
         self.reader, self.result = reader, stream.result
         self.events = PatternEvents(reader.given, stream.time, stream.delay)
         self.door, self.at, self.delay = self.events.door, self.events.at, stream.delay
-        self.call, self.go_on = self.events.call, self.events.go_on
         self.tables: list[GivenRows] = []  # with rows that wait; dicts wait only where there are none
         self.matches = 0  # that came this way since the long way last looked
         self.counted: tuple[Any, int] = (None, 0)  # the event that matches were last counted for, and those before
@@ -79,6 +78,7 @@ class PatternDoor:
         self.opened: SearchStream | None = None
         self.before: Before | None = None  # of a call of several events that is at work
         self.nothing = stream.result.empty_table()
+        self.takes_dicts = False  # does no table wait, and is a list the kind that came last?
 
     # --- the long way -------------------------------------------------------------------------------------------------
 
@@ -93,13 +93,14 @@ class PatternDoor:
         self.watermark_then = -FAR if stream.watermark is None else stream.watermark
         self.until_then = stream.pushed.until
         self.door[p.WATERMARK], self.door[d.EVENTS], self.matches = self.watermark_then, 0, 0
-        self.before, self.counted = None, (None, 0)
+        self.before, self.counted, self.takes_dicts = None, (None, 0), False
         self.opened = stream
         return self._look(stream.waiting.to_pylist(), [])
 
     def _look(self, dicts: list[Event], tables: list[pa.Table]) -> bool:
         """The search is another one than before; these events wait. False: some cannot wait here."""
         self.takes.begin(self.events)
+        self.call, self.go_on = self.events.call, self.events.go_on
         self._look_at_log()
         self.events.wait_again(dicts)
         self.tables = []
@@ -147,11 +148,7 @@ class PatternDoor:
                     self.before = self._standing()
                     self._as_dicts()
                     self.before = None
-                found: int = self.call(events, self.at, p.RELEASES)
-                if found == 0:
-                    self.back = pa.Table.to_pylist
-                    return []
-                return self._one(events, found)
+                return self.one(events, self.call(events, self.at, p.RELEASES))
             if type(events) is list and events:
                 return self._several(events, as_table=False)
             if type(events) is pa.Table and events.num_rows and events.schema.equals(self.reader.given):
@@ -160,25 +157,35 @@ class PatternDoor:
             self.take_back(events)
         return None
 
-    def _one(self, event: Event, found: int) -> list[Event] | None:
-        if found < 0 and not self.door[d.TAKEN]:
-            self.before = self._standing()
-            while found < 0 and not self.door[d.TAKEN]:
-                if found == p.OUT_OF_ORDER:
-                    several: list[Event] | None = self._several([event], as_table=False)
-                    return several
-                if found == d.NEEDS_ROOM:
-                    self._tidy()
-                if not self._made_way(found, event):
-                    self.before = None
-                    return None
-                found = self.call(event, self.at, p.RELEASES)
-            self.before = None
-        rows: list[Event] = self.takes.found(False) if self._gone_on(found) else []
+    def one(self, event: Event, found: int) -> list[Event] | None:
+        """What an event decides, of which the kernel said this; None: it has to go the long way."""
+        if found < 0:
+            more = self._gone_on(found) if self.door[d.TAKEN] else self._again(event, found)
+            if more is None:
+                return None
+            found = more
+        self.back, self.takes_dicts = pa.Table.to_pylist, True
+        if found == 0:
+            return []
+        rows: list[Event] = self.takes.found(False)
         self.counted = event, self.matches
         self.matches += len(rows)
-        self.back = pa.Table.to_pylist
         return rows
+
+    def _again(self, event: Event, found: int) -> int | None:
+        """Makes way for an event that is not taken in; how much there is to report, None: it has to go the long way."""
+        self.before = self._standing()
+        while found < 0 and not self.door[d.TAKEN]:
+            if found == p.OUT_OF_ORDER:
+                return self._held_and_released([event])
+            if found == d.NEEDS_ROOM:
+                self._tidy()
+            if not self._made_way(found, event):
+                self.before = None
+                return None
+            found = self.call(event, self.at, p.RELEASES)
+        self.before = None
+        return self._gone_on(found)
 
     def _made_way(self, hinders: int, event: Event) -> bool:
         """Finds out what is lacking of an event that is not taken in; False: it cannot be."""
@@ -221,17 +228,22 @@ class PatternDoor:
         self._tidy()
         if self.tables:
             self._as_dicts()
+        found = self._held_and_released(events)
+        return None if found is None else self._told(found, as_table)
+
+    def _held_and_released(self, events: list[Any]) -> int | None:
+        assert self.before is not None
         held = int(self.door[p.RING_LAST] - self.door[p.RING_FIRST])
         if not all(self._hold(event) for event in events):
-            return self._nothing_happened(held)
+            self._nothing_happened(held)
+            return None
         self.events.sort()
         mark = max(self.events.newest_waiting() - self.delay, self.before.watermark)
         self.door[d.EVENTS] += len(events)
-        found = 0
-        if mark > self.before.watermark:
-            self.door[p.WATERMARK] = mark
-            found = self._gone_on(self.go_on(self.at))
-        return self._told(found, as_table)
+        if mark <= self.before.watermark:
+            return 0
+        self.door[p.WATERMARK] = mark
+        return self._gone_on(self.go_on(self.at))
 
     def _told(self, found: int, as_table: bool) -> Any:
         """What is found, as the last thing that a call of several events does."""
@@ -240,7 +252,7 @@ class PatternDoor:
             rows = self.takes.found(as_table)
             told = rows if len(rows) else told
         self.matches += len(told)
-        self.back = _same if as_table else pa.Table.to_pylist
+        self.back, self.takes_dicts = (_same, False) if as_table else (pa.Table.to_pylist, not self.tables)
         self.before = None
         return told
 
@@ -341,6 +353,7 @@ class PatternDoor:
         self.takes = takes
         self.door[p.WATERMARK], self.door[d.EVENTS], self.matches = before.watermark, before.events, before.matches
         self.door[d.TAKEN] = 0
+        self.takes_dicts = False
         self._look(before.dicts, before.tables)
         self.before = None
 

@@ -15,24 +15,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.incremental.dict_door import filled
 from cepheid.engine.incremental.entry import Entry
-from cepheid.engine.incremental.pattern_door import BITS as EVENT_BITS
-from cepheid.engine.incremental.pattern_door import (
-    FRESH,
-    HINDERED,
-    INSIDE,
-    NO_MEMORY,
-    PASSES,
-    READ_FROM,
-    READ_TO,
-    SEARCH,
-    STAGE,
-    logged,
-)
-from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
-from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
-from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.conditions import SCRATCH, Scratch
 from cepheid.engine.kernels.heap import drop_earliest, put_entry
@@ -413,12 +396,21 @@ def walk_event(head: Int64s) -> int:
 
 
 @borrowing(types.boolean(INT64S, INT, INT, INT))
-def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
-    """Puts an event behind the others, whose columns are filled; False: no run does anything with it."""
+def is_needed(head: Int64s, time: int, kind: int, key: int) -> bool:
+    """Does a run do anything with such an event?"""
     place, active = TABLES + 3 * KEYS, TABLES + 3 * ACTIVE
     counts = int64_row(head[place] + 8 * KEY_WIDTH * key, KEY_WIDTH)
-    if int64_row(head[active], head[active + 2])[kind] & counts[PRESENT] == 0 and time < counts[NEAREST]:
+    waited_for = int64_row(head[active], head[active + 2])[kind] & counts[PRESENT] != 0
+    return bool(waited_for or time >= counts[NEAREST])
+
+
+@borrowing(types.boolean(INT64S, INT, INT, INT))
+def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
+    """Puts an event behind the others, whose columns are filled; False: no run does anything with it."""
+    if not is_needed(head, time, kind, key):
         return False
+    place = TABLES + 3 * KEYS
+    counts = int64_row(head[place] + 8 * KEY_WIDTH * key, KEY_WIDTH)
     row, times, kinds = head[SIZE], TABLES + 3 * TIMES, TABLES + 3 * KINDS
     int64_row(head[times], head[times + 2])[row] = time
     int64_row(head[kinds], head[kinds + 2])[row] = kind
@@ -498,35 +490,6 @@ def passed(head: Int64s, until: int) -> int:
             counts[QUEUED] = LATEST
             queued(head, counts, key)  # there is room: one has just gone
     return IDLE
-
-
-@kernel(INT(INT64S))
-def event_step(door: Int64s) -> int:
-    """Takes in the event at work, and lets time pass; how many runs there are to report, or what hinders it."""
-    head = int64_row(door[SEARCH], HEAD_SIZE)
-    if door[STAGE] == FRESH and door[EVENT_KEY] >= 0:
-        place, rooms = head[SIZE], np.empty(3, np.int64)
-        room = head[TABLES + 3 * NULL + 2]
-        if place + 1 > min(room, head[TABLES + 3 * TIMES + 2]):
-            return HINDERED
-        for number in range(3):
-            rooms[number] = head[TABLES + 3 * (WHOLE + number)]
-        filled(door, rooms, door[READ_FROM : READ_TO + 1], room, place, door[SEARCH] + 8 * NEEDED)
-        if begin_event(head, door[EVENT_TIME], door[EVENT_BITS], door[EVENT_KEY]):
-            if logged(door) == 0:
-                return NO_MEMORY
-            door[STAGE] = INSIDE
-    if door[STAGE] == INSIDE:
-        hinders = walk_event(head)
-        if hinders != USED:
-            return HINDERED + hinders
-    door[STAGE] = PASSES
-    queue = TABLES + 3 * QUEUE
-    if head[WAITING_KEYS] > 0 and int64_rows(head[queue], 1, 2)[0, 0] <= door[PASSES_UNTIL]:
-        hinders = passed(head, door[PASSES_UNTIL])
-        if hinders != IDLE:
-            return HINDERED + hinders
-    return int(head[REPORTED_RUNS])
 
 
 @kernel(INT(INT64S, INT))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import INT64S
@@ -78,7 +77,8 @@ from cepheid.engine.kernels.objects import (
 # The numbers behind those of `dict_door`: the watermark; the list of dicts that wait, and for each its time, its key
 # and what is known of it, from a first to a last one.
 WATERMARK, WAITING, RING_AT, RING_ROOM, RING_FIRST, RING_LAST = range(DOOR_SIZE, DOOR_SIZE + 6)
-# The array of the search, and the kernel that takes a step in it; the dict of keys, and their columns.
+# The array of the search, and the kernel that takes a step in it; the dict of keys, and their columns. (Behind ROOMS:
+# IDLE_AT, a kernel that says whether the event at work does nothing; 0: there is none.)
 SEARCH, STEP_AT, KEYS_OF, KEYS_FROM, KEYS_TO = range(DOOR_SIZE + 6, DOOR_SIZE + 11)
 # Dicts of what texts say, as bits, which are and-ed (-1) or or-ed (0); conditions on one event; kinds by bits.
 TEXTS_AT, TEXTS, ALL_BITS, ONE_AT, ONE_ASKED, ONE_FROM, ONE_TO, KINDS_AT, KINDS = range(DOOR_SIZE + 11, DOOR_SIZE + 20)
@@ -88,7 +88,8 @@ READ_FROM, READ_TO, NONE, FRACTION = range(DOOR_SIZE + 20, DOOR_SIZE + 24)
 EVENT, TIME, KEY, BITS, STAGE, UNTIL, USED = range(DOOR_SIZE + 24, DOOR_SIZE + 31)
 # What some of these were before the last call: watermark, first and last that waits, events, rows.
 NOTED = DOOR_SIZE + 31
-PATTERN_DOOR_SIZE = NOTED + 5
+ROOMS, IDLE_AT = NOTED + 5, NOTED + 8  # three addresses, and one
+PATTERN_DOOR_SIZE = IDLE_AT + 1
 OF_RING, OF_TEXTS, OF_KIND = 3, 2, 3  # a text column and its dict; the bits of a kind, its number, can it begin?
 
 FRESH, INSIDE, PASSES = range(3)  # STAGE: the event is not in yet, it is, or only time passes
@@ -157,7 +158,7 @@ def described(door: Int64s, at: int) -> int:
         said = whole_of(known, at + 8 * BEYOND)
         bits = bits & said if door[ALL_BITS] != 0 else bits | said
     if door[ONE_AT] != 0:
-        head, rooms = int64_row(door[ONE_AT], one_event.HEAD_SIZE), np.empty(3, np.int64)
+        head, rooms = int64_row(door[ONE_AT], one_event.HEAD_SIZE), int64_row(at + 8 * ROOMS, 3)
         rooms[0], rooms[1], rooms[2] = head[one_event.WHOLE_AT], head[one_event.NUMBER_AT], head[one_event.NULL_AT]
         filled(door, rooms, door[ONE_FROM : ONE_TO + 1], 1, 0, at + 8 * BEYOND)
         bits |= holding_cases(head, door[ONE_ASKED])
@@ -232,6 +233,20 @@ def released(door: Int64s) -> int:
     return int(found)
 
 
+@borrowing(types.int64(INT64S, types.int64, types.int64, types.int64, types.int64))
+def held(door: Int64s, event: int, time: int, key: int, bits: int) -> int:
+    """Lets a copy of a dict wait, for which there is room; 0 if there is memory, too."""
+    ring, last = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[RING_LAST]
+    copied = dict_copy(event)  # the caller may use it again
+    if copied == 0 or list_append(door[WAITING], copied) != 0:
+        clear_error()
+        return NO_MEMORY
+    give_back(copied)
+    ring[last, 0], ring[last, 1], ring[last, 2] = time, key, bits
+    door[RING_LAST] = last + 1
+    return 0
+
+
 @kernel(types.int64(OBJECT, types.int64, types.int64))
 def arrived(given: Any, at: int, how: int) -> int:
     """Takes a dict in; how much there is to report, or why nothing has happened, or what hinders it."""
@@ -248,25 +263,27 @@ def arrived(given: Any, at: int, how: int) -> int:
     lacks = described(door, at)
     if lacks != 0:
         return lacks
-    copied = dict_copy(event)  # the caller may use it again
-    if copied == 0 or list_append(door[WAITING], copied) != 0:
-        clear_error()
-        return NO_MEMORY
-    give_back(copied)
-    ring[last, 0], ring[last, 1], ring[last, 2] = time, door[KEY], door[BITS]
     if how == HOLDS:
-        door[RING_LAST] = last + 1
-        return 0
+        return held(door, event, time, door[KEY], door[BITS])
     for place, field in enumerate((WATERMARK, RING_FIRST, RING_LAST, EVENTS, ROWS)):
         door[NOTED + place] = door[field]
     door[TAKEN] = event
-    door[RING_LAST] = last + 1
     door[EVENTS] += 1
-    mark = time - door[DELAY]
-    if mark <= door[WATERMARK]:
-        return 0
+    mark, key, bits = max(time - door[DELAY], door[WATERMARK]), door[KEY], door[BITS]
+    passes = mark > door[WATERMARK]
     door[WATERMARK] = mark
-    return released(door)
+    # If nothing waits that could change what the event does, it is known now whether it does anything.
+    if passes and door[IDLE_AT] != 0 and (last == door[RING_FIRST] or ring[last - 1, 0] < mark) and time == mark:
+        found = released(door)
+        door[TIME], door[KEY], door[BITS] = time, key, bits
+        if found >= 0 and search_at(door[IDLE_AT])(door) != 0:
+            return found
+        lacks = held(door, event, time, key, bits)
+        return lacks if lacks != 0 else found
+    lacks = held(door, event, time, key, bits)
+    if lacks != 0:
+        return lacks
+    return released(door) if passes else 0
 
 
 @kernel(types.int64(types.int64))

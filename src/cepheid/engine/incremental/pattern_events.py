@@ -32,6 +32,7 @@ class Step(NamedTuple):
     one: OneEvent | None  # conditions on one event
     has_kinds: bool  # do bits say what kind of event it is?
     attributes: Sequence[Any]  # what conditions read: name, kind
+    is_idle: Any = None  # the kernel that says whether an event does nothing
 
 
 class PatternEvents(DictColumns):
@@ -41,8 +42,6 @@ class PatternEvents(DictColumns):
         super().__init__(schema, time, None, p.PATTERN_DOOR_SIZE)
         self.time = time
         self.door[d.DELAY], self.door[p.NONE], self.door[p.FRACTION] = delay, id(None), id(float)
-        self.call, self.go_on = p.arrive.direct(), p.go_on.direct()
-        self._check_rows, self._release_rows = p.check_rows.direct(), p.release_rows.direct()
         self.waiting: list[Any] = []
         self.fractions = [each.name for each in schema if each.type == pa.float64()]
         self.wait_again([])
@@ -50,6 +49,8 @@ class PatternEvents(DictColumns):
     def look_at(self, step: Step) -> None:
         """The search is another one than before."""
         door = self.door
+        self.call, self.go_on = p.arrive.direct(), p.go_on.direct()
+        self._check_rows, self._release_rows = p.check_rows.direct(), p.release_rows.direct()
         fills: list[tuple[int, ...]] = [(self.names.index(name), d.NOWHERE, 0, 0) for name in step.key_names]
         door[p.KEYS_FROM], door[p.KEYS_TO] = 0, len(fills)
         door[p.ONE_AT] = 0
@@ -70,6 +71,7 @@ class PatternEvents(DictColumns):
             step.head.ctypes.data,
             id(step.keys),
         )
+        door[p.IDLE_AT] = 0 if step.is_idle is None else address_of_kernel(step.is_idle)
         door[p.STAGE] = p.FRESH
         self._kept["step"], self._kinds = step, list[tuple[int, int, bool]]()
         self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills} | set(step.texts))

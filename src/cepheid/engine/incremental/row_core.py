@@ -176,9 +176,9 @@ class RowCore:
         self.keys: list[Key] = []
         self.numbers: dict[Any, int] = {}  # of partitions: by the one value of a key, or by all of them
         self.tables: list[npt.NDArray[Any]] = []
-        entries = (r.push_rows, r.pass_windows, r.drop, r.measure)
+        entries = (r.push_rows, r.pass_windows, r.drop)
         calls = [each.plain() if self.interpreted else each.direct() for each in entries]
-        self.push_rows, self.pass_windows, self.drop, self.measure = calls
+        self.push_rows, self.pass_windows, self.drop = calls
         self.starts = bool(on_start(clause))  # do conditions say at which rows a match may begin?
         self.needed = -2  # not known yet: the rarest label that every match has
         self.template = self._template()
@@ -473,8 +473,7 @@ class RowCore:
     @property
     def matches_found(self) -> int:
         """How many matches are found since the last call."""
-        lengths = self.out[: self.batch[r.FOUND], 2]
-        return int(np.count_nonzero(lengths >= 0)) if len(lengths) > 1 else len(lengths)
+        return int(np.count_nonzero(self.out[: self.batch[r.FOUND], 2] >= 0))
 
     def found_alone(self) -> Matched:
         """What is found since the last call."""

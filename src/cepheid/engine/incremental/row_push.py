@@ -12,25 +12,7 @@ from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.incremental.dict_door import ROWS as LOG_ROWS
-from cepheid.engine.incremental.dict_door import filled
 from cepheid.engine.incremental.entry import Entry
-from cepheid.engine.incremental.pattern_door import BITS as EVENT_BITS
-from cepheid.engine.incremental.pattern_door import (
-    FRESH,
-    HINDERED,
-    INSIDE,
-    NO_MEMORY,
-    PASSES,
-    READ_FROM,
-    READ_TO,
-    SEARCH,
-    STAGE,
-    logged,
-)
-from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
-from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
-from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int32_row, int64_row, int64_rows, uint8_rows
@@ -69,10 +51,10 @@ REGISTER_COUNT, BITS, LASTING, ACTIVE, FIXED, PREDICATE_AT, SELF = range(17, 24)
 # Where conditions on rows alone are judged here: labels, those with such conditions as bits (the last one: may a match
 # begin?), and up to which row that is done.
 LABELS, TESTED, JUDGED = range(24, 27)
-# The partition's own number; does it wait in the queue of windows that pass? Room for a flag.
-OWN_NUMBER, QUEUED, BEYOND_64_BITS = range(27, 30)
+# The partition's own number; does it wait in the queue of windows that pass? Room for a flag and three addresses.
+OWN_NUMBER, QUEUED, BEYOND_64_BITS, COLUMNS_OF_ROWS = range(27, 31)
 # Tables, three numbers for each: the address, rows and columns. First those that all partitions share.
-TABLES = 30
+TABLES = 33
 KIND, LEFT, RIGHT, LABEL, EXIT, EXCLUDED, MEMORY_OF, ALWAYS, SKIP_LABELS = range(9)
 ASKS, ENTRY, SETS, AGGREGATES, LITERAL, AT, RUNNING, EMPTY = range(9, 17)
 OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = range(17, 23)  # in the order of COUNTS
@@ -95,9 +77,6 @@ BATCH_SIZE = IN_BATCH + 45
 # What a call returns: all is done; what hinders a partition; whether AFTER MATCH SKIP failed, and why, from 10 on.
 ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, TOO_MANY_OPEN = range(8)
 SKIPS = 10
-# The numbers that `measured` gets: measures, steps of the program; for each measure whether it is the number of the
-# match, whether the first or the last row is meant, and how many before that; the steps that count; where it goes.
-MEASURES, STEPS_OF_PROGRAM, SPECS_AT, SETS_AT, SHOWN_AT, ASKED_SIZE = range(6)
 FAR = 2**62
 LONG = 32  # rows of an attempt in vain, after which the next one waits for the label that every match has
 UNTIL_A_PAUSE = 1 << 20
@@ -239,7 +218,7 @@ def judge_at(head: Int64s, kept: int) -> PathState:
     )
 
 
-@kernel(types.void(INT64S))
+@borrowing(types.void(INT64S))
 def judge_rows(head: Int64s) -> None:
     """Conditions on rows alone, of rows that are new: what texts say is known, the rest is judged here."""
     judge, predicate = judge_at(head, OF_ROW_COUNTS), function_at(head[PREDICATE_AT])
@@ -297,7 +276,7 @@ def look_for_needed(head: Int64s, known: int) -> None:
     head[KNOWN] = max(head[KNOWN], known)
 
 
-@kernel(INT(INT64S, INT64S))
+@borrowing(INT(INT64S, INT64S))
 def searched(head: Int64s, batch: Int64s) -> int:
     """Goes on with the search of a partition; what hinders it, or ALL_DONE."""
     program, rows, mode, scratch = program_at(head), rows_at(head), mode_at(head, batch), scratch_at(head)
@@ -427,7 +406,7 @@ def wait(head: Int64s, batch: Int64s, time: int) -> None:
         head[QUEUED] = 1
 
 
-@kernel(INT(INT64S))
+@borrowing(INT(INT64S))
 def windows_passed(batch: Int64s) -> int:
     """Goes on with the partitions whose windows have passed; what hinders it."""
     at, heads_at = IN_BATCH + 3 * QUEUE, IN_BATCH + 3 * ALL_HEADS
@@ -514,7 +493,7 @@ def drop_from(head: Int64s, rows: int, kept: int) -> None:
             dead[row, byte] = dead[row + rows, byte] if row <= kept else 0
 
 
-@kernel(types.void(INT64S, INT))
+@borrowing(types.void(INT64S, INT))
 def drop_rows(head: Int64s, rows: int) -> None:
     """Forgets the first rows of a partition; an attempt that is not finished begins anew."""
     scratch = scratch_at(head)
@@ -536,88 +515,6 @@ def dropped(head: Int64s, rows: int) -> int:
     return 0
 
 
-@kernel(INT(INT64S, INT64S))
-def measured(batch: Int64s, asked: Int64s) -> int:
-    """For each match its partition, its number, and for each measure the row of the log that it shows, or -1."""
-    measures, steps_of_program = asked[MEASURES], asked[STEPS_OF_PROGRAM]
-    specs, sets = int64_rows(asked[SPECS_AT], measures, 3), uint8_rows(asked[SETS_AT], measures, steps_of_program)
-    at_out, at_steps = IN_BATCH + 3 * OUT, IN_BATCH + 3 * STEPS
-    found = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
-    steps = int32_row(batch[at_steps], batch[at_steps + 2])
-    shown = int64_rows(asked[SHOWN_AT], batch[FOUND], measures + 2)
-    heads_at, taken = IN_BATCH + 3 * ALL_HEADS, 0
-    heads = int64_row(batch[heads_at], batch[heads_at + 2])
-    for match in range(batch[FOUND]):
-        start, length = found[match, 1], found[match, 2]
-        numbers = whole_row(int64_row(heads[found[match, 0]], HEAD_SIZE), NUMBERS)
-        shown[match, 0], shown[match, 1] = found[match, 0], found[match, 3]
-        for measure in range(measures):
-            is_number, first, left = specs[measure, 0], specs[measure, 1], specs[measure, 2]
-            shown[match, measure + 2] = found[match, 3] if is_number else -1
-            for place in range(0 if is_number else length):
-                position = place if first else length - 1 - place
-                if sets[measure, steps[taken + position]]:
-                    if left == 0:
-                        shown[match, measure + 2] = numbers[start + position]
-                        break
-                    left -= 1
-        taken += max(length, 0)
-    batch[FOUND] = batch[STEPS_FOUND] = 0
-    return 0
-
-
-@kernel(types.boolean(INT64S, INT64S))
-def row_put(door: Int64s, head: Int64s) -> bool:
-    """Puts the event at work behind the rows of its partition, where there is room; False: the log has none."""
-    row, number = head[HIGH], door[LOG_ROWS]
-    if logged(door) == 0:
-        return False
-    rooms = np.empty(3, np.int64)
-    for place, table in enumerate((WHOLE, NUMBER, NULL)):
-        rooms[place] = head[TABLES + 3 * table]
-    filled(door, rooms, door[READ_FROM : READ_TO + 1], head[ROOM], row, head[SELF] + 8 * BEYOND_64_BITS)
-    values = (door[EVENT_TIME], door[EVENT_BITS], number, FAR)
-    for place, table in enumerate((TIME, TEXTS, NUMBERS, UPCOMING)):
-        at = TABLES + 3 * table
-        if head[at + 2] > 0:
-            int64_row(head[at], head[at + 2])[row] = values[place]
-    head[HIGH] = row + 1
-    return True
-
-
-@kernel(INT(INT64S))
-def row_step(door: Int64s) -> int:
-    """Takes in the event at work, and lets time pass; how many rows there are to report, or what hinders it."""
-    batch = int64_row(door[SEARCH], BATCH_SIZE)
-    batch[OPEN], batch[HORIZON] = 1, door[PASSES_UNTIL] - 1
-    if door[STAGE] != PASSES:
-        heads_at = IN_BATCH + 3 * ALL_HEADS
-        head = int64_row(int64_row(batch[heads_at], batch[heads_at + 2])[door[EVENT_KEY]], HEAD_SIZE)
-        batch[DONE] = door[EVENT_KEY]
-        if door[STAGE] == FRESH:
-            if head[HIGH] + 2 > head[ROOM]:
-                # What is found is told by places of rows: they stay until it is taken.
-                unused = max(head[BEGIN] - batch[BACK] - head[AHEAD], 0) if batch[FOUND] == 0 else 0
-                if 2 * unused < head[HIGH]:
-                    return HINDERED - NEEDS_ROWS
-                drop_rows(head, unused)
-            if not row_put(door, head):
-                return NO_MEMORY
-            door[STAGE] = INSIDE
-        hinders = searched(head, batch)
-        if hinders != ALL_DONE:
-            return HINDERED - hinders
-        if batch[MOST_OPEN] > 0 and head[HIGH] - max(head[BEGIN] - batch[BACK], 0) > batch[MOST_OPEN]:
-            return HINDERED - TOO_MANY_OPEN
-        wait(head, batch, deadline(head))
-        door[STAGE] = PASSES
-    if batch[WAITING_PARTS] > 0:
-        hinders = windows_passed(batch)
-        if hinders != ALL_DONE:
-            return HINDERED - hinders
-    return int(batch[FOUND])
-
-
 push_rows = Entry(pushed_rows)
 pass_windows = Entry(passed_windows)
-drop, measure = Entry(dropped), Entry(measured)
+drop = Entry(dropped)

@@ -139,9 +139,7 @@ class EventLog:
 
     def value(self, row: int, name: str) -> Any:
         """One value of an event."""
-        place = len(self.starts) - 1
-        if row < self.starts[place]:
-            place = bisect_right(self.starts, row) - 1
+        place = bisect_right(self.starts, row) - 1
         part, row = self.parts[place], row - self.starts[place]
         if part.events is not None:
             return part.events[row].get(name)

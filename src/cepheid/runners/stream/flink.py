@@ -29,7 +29,7 @@ from cepheid.runners.stream.flink_pushed import FlinkTakesEvents, PushedFlink
 from cepheid.runners.stream.pushed import Place
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
-PUSHING = "incremental.flink_push"  # what is compiled where runs stay in memory
+PUSHING = "incremental.flink_step"  # what is compiled where runs stay in memory
 MANY = 500  # events of a stream after which a condition that looks back is worth compiling
 BRIEF = 20_000  # runs times events that take less time than to start a thread
 

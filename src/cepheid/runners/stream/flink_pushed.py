@@ -12,10 +12,10 @@ import pyarrow as pa
 from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import times_of
-from cepheid.engine.incremental import flink_push as f
 from cepheid.engine.incremental.dict_door import MOST_ROWS
 from cepheid.engine.incremental.flink_core import FlinkCore
 from cepheid.engine.incremental.flink_dicts import DictKinds, attributes_of
+from cepheid.engine.incremental.flink_step import event_is_idle, event_step
 from cepheid.engine.incremental.pattern_events import PatternEvents, Step
 from cepheid.engine.search.flink.finalized import Retained, compacted, nearest_deadline
 from cepheid.engine.search.flink.run import Search, assemble
@@ -119,7 +119,7 @@ class FlinkTakesEvents:
         core = self.pushed.core
         self.events = events
         step = Step(
-            f.event_step,
+            event_step,
             core.head,
             core.numbers,
             core.key_names,
@@ -128,6 +128,7 @@ class FlinkTakesEvents:
             self.kinds.alone,
             has_kinds=True,
             attributes=attributes_of(core),
+            is_idle=event_is_idle,
         )
         events.look_at(step)
         if not core.key_names:

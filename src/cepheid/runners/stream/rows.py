@@ -22,7 +22,7 @@ from cepheid.runners.stream.rows_pushed import PushedRows, RowTakesEvents
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
 KERNEL = ROW_ENGINES["preferred"].module  # what is compiled
-PUSHING = "incremental.row_push"  # the same where the search stays in memory
+PUSHING = "incremental.row_step"  # the same where the search stays in memory
 LARGE = 500  # new rows that may be more than what is kept
 MANY = 500  # rows of a stream after which conditions on the path are worth compiling
 Known: TypeAlias = Callable[[], tuple[pa.Table | None, Retained | Place]]

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import row_push as r
+from cepheid.engine.incremental import row_step
 from cepheid.engine.incremental.pattern_events import PatternEvents, Step
 from cepheid.engine.incremental.row_core import Matched, RowCore
 from cepheid.engine.search.row_pattern.arrange import Arranged
@@ -127,7 +128,7 @@ class RowTakesEvents:
             core.new_part(())
         events.look_at(
             Step(
-                r.row_step,
+                row_step.row_step,
                 core.batch,
                 core.numbers,
                 self.keys,
@@ -166,9 +167,11 @@ class RowTakesEvents:
         """The rows of the result that are decided, as dicts or as a table."""
         pushed = self.pushed
         core = pushed.core
-        check_matches(core.matches_found, pushed.most)
-        if self.measures is not None and not as_table and core.batch[r.FOUND]:
-            return self.measures.rows(core, pushed.log)
+        number = int(core.batch[r.FOUND])
+        if number > pushed.most:
+            check_matches(core.matches_found, pushed.most)
+        if self.measures is not None and not as_table and number:
+            return self.measures.rows(core, pushed.log, number)
         found = core.found_alone()
         if not len(found.places):
             return []
@@ -195,8 +198,9 @@ class RowMeasures:
                 spec[:] = 1, 0, 0
                 self.columns.append(None)
         self._kept = specs, sets
-        self.asked = np.zeros(r.ASKED_SIZE, np.int64)
-        self.asked[r.MEASURES : r.SHOWN_AT] = len(specs), len(labels), specs.ctypes.data, sets.ctypes.data
+        self._measure = row_step.measure.direct()
+        self.asked = np.zeros(row_step.ASKED_SIZE, np.int64)
+        self.asked[row_step.MEASURES : row_step.SHOWN_AT] = len(specs), len(labels), specs.ctypes.data, sets.ctypes.data
         values = {name: place + 2 for place, (name, _) in enumerate(clause.measures)}
         self.order = [(name, values.get(name, 0), self._column(name)) for name in clause.output_columns]
         self.shown = np.zeros((0, len(specs) + 2), np.int64)
@@ -216,26 +220,31 @@ class RowMeasures:
         )
         return cls(clause, program) if plain and clause.rows is RowsPerMatch.ONE else None
 
-    def places(self, core: RowCore) -> Int64s:
+    def places(self, core: RowCore, number: int) -> Int64s:
         """For each match that is found its partition, its number and the rows that measures show; they are told now."""
-        number = int(core.batch[r.FOUND])
         if number > len(self.shown):
             self.shown = np.zeros((2 * number, self.shown.shape[1]), np.int64)
-            self.asked[r.SHOWN_AT] = self.shown.ctypes.data
-        core.measure(core.batch, self.asked)
+            self.asked[row_step.SHOWN_AT] = self.shown.ctypes.data
+        self._measure(core.batch, self.asked)
         return self.shown[:number]
 
-    def rows(self, core: RowCore, log: EventLog) -> list[Event]:
+    def rows(self, core: RowCore, log: EventLog, number: int) -> list[Event]:
         """Rows of the result."""
         made, order, keys = [], self.order, core.keys
-        for shown in self.places(core).tolist():
-            key, row = keys[shown[0]], {}
+        dicts, first = log.dicts, log.starts[-1] if log.dicts is not None else 0
+        for shown in self.places(core, number).tolist():
+            row: Event = {}
             for name, place, column in order:
+                value = shown[place]
                 if place == 0:
-                    row[name] = key[column]
+                    row[name] = keys[value][column]
                 elif column is None:
-                    row[name] = shown[place]
+                    row[name] = value
+                elif value < 0:
+                    row[name] = None
+                elif dicts is not None and value >= first:
+                    row[name] = dicts[value - first].get(column)
                 else:
-                    row[name] = log.value(shown[place], column) if shown[place] >= 0 else None
+                    row[name] = log.value(value, column)
             made.append(row)
         return made
