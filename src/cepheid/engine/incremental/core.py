@@ -32,6 +32,7 @@ from cepheid.engine.incremental.linking import (
     NEEDED,
     NEVER_BEFORE,
     ROW,
+    SIDE_KEYS,
     SIDE_SIZE,
     SIZE,
     UNTIL,
@@ -55,7 +56,7 @@ from cepheid.engine.search.stacks import SearchRequest, construct
 from cepheid.plan.physical import Plan
 
 BEGINNING = np.iinfo(np.int64).min
-FIRST_ROOM = 1024
+FIRST_ROOM, FIRST_SIDE = 1024, 512
 _NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)
 
 
@@ -104,7 +105,7 @@ class Core:
         self._place_events()
         self.make_room_for_keys(64)
         self._make_room_for_matches(256)
-        self._make_room_side_by_side(64)
+        self._make_room_side_by_side(FIRST_SIDE)
         self.head[AFTER] = BEGINNING
 
     def __len__(self) -> int:
@@ -179,14 +180,15 @@ class Core:
         head[linking.KNOWN_AT], head[linking.KNOWN_ROOM] = known.ctypes.data, number
 
     def _make_room_side_by_side(self, number: int) -> None:
-        side, events = np.zeros(PRECISE_FACTS * number, np.int64), np.zeros(number, np.int64)
+        side, events = np.zeros((PRECISE_FACTS, number), np.int64), np.zeros(number, np.int64)
+        starts = np.zeros(number + 1, np.int64)
         columns: list[Any] = [
-            np.zeros(len(table) * number, table.dtype) for table in (self.whole, self.number, self.null)
+            np.zeros((len(table), number), table.dtype) for table in (self.whole, self.number, self.null)
         ]
-        self._side = side, events, *columns
+        self._side = side, events, starts, *columns
         head = self.head
         head[linking.SIDE_AT], head[linking.SIDE_ROOM] = side.ctypes.data, number
-        head[linking.SIDE_EVENTS_AT] = events.ctypes.data
+        head[linking.SIDE_EVENTS_AT], head[linking.SIDE_STARTS_AT] = events.ctypes.data, starts.ctypes.data
         for field, column in zip(
             (linking.SIDE_WHOLE_AT, linking.SIDE_NUMBER_AT, linking.SIDE_NULL_AT), columns, strict=True
         ):
@@ -323,7 +325,7 @@ class Core:
                         found.append(self._listed())
                     more = self._searched_alone(returned == linking.STOPPED)
                     found += [more] if len(more.known) else []
-                    self.head[DONE] += 1
+                    self.head[DONE] += self.head[SIDE_KEYS]
                 case _:
                     name = "max_partial_matches" if returned == linking.TOO_MANY_RUNS else "max_matches"
                     check_limit(self.plan, name, True)
@@ -338,16 +340,12 @@ class Core:
         return PushedMatches(out[:matched].copy(), of_each, known[:matches].copy())
 
     def _searched_alone(self, brief: bool) -> PushedMatches:
-        """The matches of the key whose events lie side by side, by a search that can be stopped."""
+        """The matches of the keys whose events lie side by side, by a search that can be stopped."""
         head, number = self.head, int(self.head[SIDE_SIZE])
-        side, laid, *columns = self._side
-        facts = side[: PRECISE_FACTS * number].reshape(PRECISE_FACTS, number).copy()
-        whole, numbers, null = (
-            column[: rows * number].reshape(rows, number).copy()
-            for column, rows in zip(columns, (len(self.whole), len(self.number), len(self.null)), strict=True)
-        )
+        side, laid, starts, *columns = self._side
+        facts, whole, numbers, null = (table[:, :number].copy() for table in (side, *columns))
         read = Columns(whole, numbers, null, self.form.literals, np.empty(0, np.float64), np.zeros((0, 0), np.int64))
-        events = Events(facts, np.array([0, number], np.int64), np.zeros((0, number), np.int64), True)
+        events = Events(facts, starts[: head[SIDE_KEYS] + 1].copy(), np.zeros((0, number), np.int64), True)
         rows = self.facts[ROW, laid[:number]]
         interval = int(head[AFTER]), int(head[UNTIL])
         with briefly(brief and STOP[0] == 0):
