@@ -44,7 +44,7 @@ from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.memory import address_of, address_of_kernel
 from cepheid.engine.kernels.stop import STOP, briefly
 from cepheid.engine.limits import check_limit
-from cepheid.engine.search.incremental_events import Arrived, Reader
+from cepheid.engine.search.incremental_events import Arrived, KeyNumbers, Reader
 from cepheid.engine.search.runs.by_value import Waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import OVERFLOW
@@ -79,11 +79,11 @@ class Calls(NamedTuple):
 class Core:
     """The candidates of a query as they come, and its search."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, shared: KeyNumbers | None = None) -> None:
         self.form: Form = form_of(plan)
         self.plan = self.form.plan
         layout = self.form.compiled.layout
-        self.reader = Reader(self.plan, layout)
+        self.reader = Reader(self.plan, layout, shared)
         self.every_event = self.plan.scan.every_event
         self.head = np.zeros(linking.HEAD_SIZE, np.int64)
         self._module = by_runs if self.form.by_runs else by_stacks
@@ -140,13 +140,16 @@ class Core:
 
     def make_room(self, events: int) -> None:
         """Room for so many events more."""
-        if self.size + events <= self.room:
-            return
-        room, size = 2 * (self.size + events), self.size
+        if self.size + events > self.room:
+            self._move(slice(0, self.size), 2 * (self.size + events))
+
+    def _move(self, which: Any, room: int) -> None:
+        """Some of the events into a room of another size."""
         for name in ("facts", "whole", "number", "null"):
             before = getattr(self, name)
+            chosen = before[:, : self.size][:, which]
             after = np.zeros((before.shape[0], room), before.dtype)
-            after[:, :size] = before[:, :size]
+            after[:, : chosen.shape[1]] = chosen
             setattr(self, name, after)
         self.room = room
         self._place_events()
@@ -245,9 +248,9 @@ class Core:
             self.null[:, begin:end] = arrived.columns.null
         self.head[SIZE] = end
         if not in_order:
-            self._put_in_order()
+            self.put_in_order()
 
-    def _put_in_order(self) -> None:
+    def put_in_order(self) -> None:
         """Events that time has not passed lie in its order, and as they came where that is the same."""
         linked = int(self.head[LINKED])
         times = self.facts[TIME, linked : self.size]
@@ -260,23 +263,33 @@ class Core:
     def keep(self, which: npt.NDArray[np.bool_], numbers: Int64s) -> None:
         """Forgets all other events; those that stay get new numbers, and their keys, too."""
         left = int(which.sum())
-        room = max(FIRST_ROOM, 2 * left)
-        for name in ("facts", "whole", "number", "null"):
-            before = getattr(self, name)
-            after = np.zeros((before.shape[0], room), before.dtype)
-            after[:, :left] = before[:, : self.size][:, which]
-            setattr(self, name, after)
-        self.room, self.head[SIZE] = room, left
+        self._move(which, max(FIRST_ROOM, 2 * left))
+        self.head[SIZE] = left
         self.facts[ROW, :left] = numbers[self.facts[ROW, :left]]
         if self.plan.partition:
             occurs = np.zeros(self.reader.keys, bool)
             occurs[self.facts[KEY, :left]] = True
             self.facts[KEY, :left] = (np.cumsum(occurs) - 1)[self.facts[KEY, :left]]
             self.reader.keep_keys(np.flatnonzero(occurs))
-        self._place_events()
         self._keys, self._busy = self._keys[:0], self._busy[:0]
         self.make_room_for_keys(max(64, self.reader.keys))
         self.know(int(self.head[AFTER]))
+
+    def tidy(self) -> None:
+        """Gives back room that is no longer needed, and forgets keys without events if there are many of them."""
+        if self.room > max(4 * FIRST_ROOM, 8 * self.size):
+            self._move(slice(0, self.size), max(FIRST_ROOM, 2 * self.size))
+        known = self.reader.keys
+        if not self.plan.partition or known <= FIRST_ROOM:
+            return
+        occurs, keys = np.zeros(known, bool), self.facts[KEY, : self.size]
+        occurs[keys] = True
+        left = np.flatnonzero(occurs)
+        if 2 * len(left) < known:
+            keys[:] = (np.cumsum(occurs) - 1)[keys]
+            self.reader.keep_keys(left)
+            self._keys, self._busy = self._keys[left], self._busy[:0]
+            self.make_room_for_keys(max(64, len(left) + 1))
 
     def know(self, until: int) -> None:
         """All matches up to a time are known."""
