@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cepheid.budget import unbounded
+from cepheid.engine.data.shared import sharing
 from cepheid.engine.engines import ENGINES
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
@@ -155,10 +156,11 @@ class PartialSearch(BoundSearch):
 
     def run(self, events: pa.Table, threads: int | None = None) -> pa.Table:
         """The matches, and the runs that timed out."""
-        from cepheid.runners.partial import finished
+        from cepheid.runners.partial import united
 
-        found = run_tables(self.language.parts, events, self.options)
-        return finished(found, self.language.whole, self.columns, self.options)
+        with sharing():
+            found = run_each(self.language.parts, events, self.options)
+        return united(found, self.language.whole, self.columns, self.options)
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are: runs that timed out are none."""
