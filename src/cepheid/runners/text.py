@@ -18,7 +18,7 @@ from cepheid.language.checked import CheckedQuery
 from cepheid.language.partial import COMPLETE, partial_queries, with_length
 from cepheid.plan.options import options_of
 from cepheid.runners.languages import BoundSearch, Language, LiveStart, check_analyze
-from cepheid.runners.local import explain_query, explain_table, prepare, run_each, run_table, run_tables
+from cepheid.runners.local import explain_query, explain_table, prepare, run_each, run_table
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, check_alone
 from cepheid.runners.tables import as_local, is_spark, no_table
 from cepheid.runners.ties import ties_of, warn_of_ties, with_ties

@@ -99,7 +99,10 @@ def followed(rows: Int64s, edges: Int64s, targets: Int64s, start: int) -> tuple[
     ends = np.full(runs, start, np.int64)
     longest = 1
     for run in range(runs):
-        longest = max(longest, np.sum(edges[:, run + 1] - edges[:, run]))
+        length = 0
+        for place in range(places):
+            length += edges[place, run + 1] - edges[place, run]
+        longest = max(longest, length)
     taken = np.empty(longest, np.int64)  # in order: rows are in the order of time
     size = 4
     while size < 2 * len(rows) + 2:
