@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.budget import checkpoint
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import partitions
-from cepheid.engine.data.matches import MISSING, NEVER, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.program.compile import Automata
 from cepheid.language.bound import BoundQuery
