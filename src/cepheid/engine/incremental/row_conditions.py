@@ -107,7 +107,7 @@ def of_rows(clause: BoundClause, schema: pa.Schema) -> OfRows | None:
     empty = arrange(clause, schema.empty_table(), needed_columns(clause)).table
     with python_first(False):
         judge, predicate, seen = judged(wider, empty, left, 0)
-    if left and (seen is None or predicate.form is not None or predicate.layout.read):
+    if seen is not None and (seen.opaque or predicate.form is not None or predicate.layout.read):
         return None
     sources = _sources(predicate, seen.sources if seen is not None else {}, empty.schema)
     if sources is None:

@@ -50,7 +50,7 @@ __all__ = [
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches with after < completion <= until."""
     if plan.bound.given_up:
-        return find_given_up(plan, events, lambda which: _run(plan, events, after, until, which))
+        return find_given_up(plan, events, lambda which: _run(plan, events, after, until, which), after, until)
     return _run(plan, events, after, until, "states")
 
 
