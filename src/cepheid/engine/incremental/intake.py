@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S, UINT8_ROWS, fill
+from cepheid.engine.data.arrays import Int64Rows, Int64s, Uint8Rows
+from cepheid.engine.data.columns import fill
 from cepheid.engine.data.layout import BEGINS, MASK, TIME
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.shared import sharing, told_of_any
 from cepheid.engine.incremental import linking
 from cepheid.engine.incremental.core import Core
@@ -49,9 +48,6 @@ from cepheid.engine.kernels.compile import COMPILES, borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
 from cepheid.engine.search.incremental_events import KeyNumbers, OneEventTest, passed
 
-Rows = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-
 # What is known of a query: where its `head` is; which row of keys is its own (-1: it has no key); its conditions on all
 # events, and behind them those on first ones; does it need all events; its own numbers of keys, the shared numbers of
 # these, and how many there are; what conditions read of the whole table; the events that it took, and are they out of
@@ -60,7 +56,7 @@ HEAD, KEY_ROW, TESTS, FIRSTS, TESTS_END, EVERY, OWN_AT, OF_OWN_AT, KNOWN, WHOLES
 TAKEN, DISORDER, OF_QUERY = range(12, 15)
 
 
-@borrowing(types.int64(INT64S, types.int64, types.int64))
+@borrowing
 def own_number(query: Int64s, shared: int, keys: int) -> int:
     """The number that a key has in a query, a new one gets the next."""
     own = int64_row(query[OWN_AT], keys)
@@ -71,8 +67,8 @@ def own_number(query: Int64s, shared: int, keys: int) -> int:
     return int(own[shared])
 
 
-@borrowing(types.int64(INT64_ROWS, UINT8_ROWS, types.int64, types.int64, types.int64, types.int64))
-def passing(tests: Rows, answers: Bytes, begin: int, end: int, row: int, mask: int) -> int:
+@borrowing
+def passing(tests: Int64Rows, answers: Uint8Rows, begin: int, end: int, row: int, mask: int) -> int:
     """The components that an event can fill by conditions on it alone."""
     for test in range(begin, end):
         if mask & tests[test, 0] != 0 and answers[tests[test, 1], row] == 0:
@@ -80,7 +76,7 @@ def passing(tests: Rows, answers: Bytes, begin: int, end: int, row: int, mask: i
     return mask
 
 
-@borrowing(types.void(INT64S, INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def copy_values(head: Int64s, query: Int64s, row: int, event: int, rows: int) -> None:
     """What conditions read of an event, out of the whole table."""
     for column in range(head[WHOLE_ROWS]):
@@ -94,18 +90,16 @@ def copy_values(head: Int64s, query: Int64s, row: int, event: int, rows: int) ->
         uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])[column, event] = null
 
 
-@kernel(
-    types.int64(INT64_ROWS, INT64S, INT64S, INT64_ROWS, UINT8_ROWS, INT64_ROWS, INT64_ROWS, UINT8_ROWS, types.int64)
-)
+@kernel
 def taken_in(
-    queries: Rows,
+    queries: Int64Rows,
     codes: Int64s,
     times: Int64s,
-    keys: Rows,
-    answers: Bytes,
-    masks: Rows,
-    tests: Rows,
-    wanted: Bytes,
+    keys: Int64Rows,
+    answers: Uint8Rows,
+    masks: Int64Rows,
+    tests: Int64Rows,
+    wanted: Uint8Rows,
     shared: int,
 ) -> int:
     """Puts the events of a table behind those of each query that may need them; there is room for all."""
@@ -123,7 +117,7 @@ def taken_in(
                 mask = passing(tests, answers, query[TESTS], query[FIRSTS], row, mask)
             if mask == 0 and query[EVERY] == 0:
                 continue
-            key = np.int64(0)
+            key = 0
             if query[KEY_ROW] >= 0:
                 key = keys[query[KEY_ROW], row]
                 if key < 0:
@@ -144,8 +138,8 @@ def taken_in(
     return int(found)
 
 
-@kernel(types.int64(INT64_ROWS, INT64S))
-def numbered(queries: Rows, numbers: Int64s) -> int:
+@kernel
+def numbered(queries: Int64Rows, numbers: Int64s) -> int:
     """Events that were taken out of a table get their numbers in the log."""
     for number in range(len(queries)):
         head = int64_row(queries[number, HEAD], HEAD_SIZE)
@@ -155,8 +149,8 @@ def numbered(queries: Rows, numbers: Int64s) -> int:
     return 0
 
 
-@kernel(types.int64(INT64_ROWS, INT64S, UINT8_ROWS))
-def marked(queries: Rows, ends: Int64s, needed: Bytes) -> int:
+@kernel
+def marked(queries: Int64Rows, ends: Int64s, needed: Uint8Rows) -> int:
     """Marks the events of the log that lie after the end of what each query no longer needs."""
     for number in range(len(queries)):
         head = int64_row(queries[number, HEAD], HEAD_SIZE)
@@ -170,8 +164,8 @@ def marked(queries: Rows, ends: Int64s, needed: Bytes) -> int:
     return 0
 
 
-@kernel(types.int64(INT64_ROWS, INT64S))
-def dropped(queries: Rows, numbers: Int64s) -> int:
+@kernel
+def dropped(queries: Int64Rows, numbers: Int64s) -> int:
     """Drops the events that `marked` found to be gone, which are the first ones; the others get new numbers."""
     for number in range(len(queries)):
         head, gone = int64_row(queries[number, HEAD], HEAD_SIZE), queries[number, TAKEN]
@@ -280,7 +274,8 @@ class Intake:
         del columns  # its addresses are those of what was copied
         for query, core in zip(self._queries, self._cores, strict=True):
             core.reader.known = int(query[KNOWN])
-        return wanted[0].view(bool)
+        taken: npt.NDArray[np.bool_] = wanted[0].view(bool)
+        return taken
 
     def number(self, numbers: Int64s) -> None:
         """The events that were taken have these numbers in the log."""
@@ -321,7 +316,8 @@ class Intake:
         ends = [until - (core.plan.exchange.retention.reach or 0) for core in self._cores]
         needed = np.zeros((1, rows), np.uint8)
         mark_needed.direct()(self._queries, np.array(ends, np.int64), needed)
-        return needed[0].view(bool)
+        found: npt.NDArray[np.bool_] = needed[0].view(bool)
+        return found
 
     def drop(self, numbers: Int64s) -> None:
         """Drops the others; those that stay have these numbers in the log now."""

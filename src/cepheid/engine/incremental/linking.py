@@ -10,14 +10,12 @@ after key, and the engine of the query searches them at once (`by_stacks`, `by_r
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns
 from cepheid.engine.data.layout import (
     BEGINS,
     CHANCE,
-    EVENTS,
     INSTANT,
     MASK,
     POSITION,
@@ -26,13 +24,12 @@ from cepheid.engine.data.layout import (
     Events,
     next_ordinal,
 )
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.program.graph import GRAPH, Graph
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.graph import Graph
+from cepheid.engine.program.tables import Program
 
 # What is known of an event besides what engines read: its key, its number among the events that are kept, the event of
 # its key before it (-1: none), and the rank of its instant among those of its key.
@@ -72,11 +69,9 @@ NEEDS_MATCHES, NEEDS_SIDE, NOT_BRIEF, TOO_MANY_MATCHES, TOO_MANY_RUNS, STOPPED, 
 BRIEF = 1_000_000.0  # sequences or pairs that could be looked at; more are searched where the search can be stopped
 FEW = 12  # events of a key with groups of any combination
 
-Rows = npt.NDArray[np.int64]
 
-
-@borrowing(types.void(INT64S, INT64_ROWS, INT64_ROWS, types.int64))
-def count_event(head: Int64s, facts: Rows, keys: Rows, event: int) -> None:
+@borrowing
+def count_event(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> None:
     """Where all events count: the rank of the event's instant among those of its key, and how many came before."""
     key, time = facts[KEY, event], facts[TIME, event]
     if keys[key, NUMBER] == 0 or keys[key, LAST_TIME] != time:
@@ -86,8 +81,8 @@ def count_event(head: Int64s, facts: Rows, keys: Rows, event: int) -> None:
     facts[ORDINAL, event], facts[POSITION, event] = keys[key, LAST_ORDINAL], keys[key, BEFORE]
 
 
-@borrowing(types.boolean(INT64S, INT64_ROWS, INT64_ROWS, types.int64))
-def link(head: Int64s, facts: Rows, keys: Rows, event: int) -> bool:
+@borrowing
+def link(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> bool:
     """Puts an event behind those of its key; may it be the last one of a match?"""
     if head[COUNTS] == 1:
         count_event(head, facts, keys, event)
@@ -115,7 +110,7 @@ def link(head: Int64s, facts: Rows, keys: Rows, event: int) -> bool:
     return ends
 
 
-@borrowing(types.void(INT64S, types.int64, types.boolean))
+@borrowing
 def release(head: Int64s, until: int, searched: bool) -> None:
     """Links the events that time has passed, and puts down the keys to search, unless they were searched before."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -134,8 +129,8 @@ def release(head: Int64s, until: int, searched: bool) -> None:
             head[BUSY] += 1
 
 
-@borrowing(types.int64(INT64S, INT64_ROWS, types.int64))
-def in_reach(head: Int64s, facts: Rows, latest: int) -> int:
+@borrowing
+def in_reach(head: Int64s, facts: Int64Rows, latest: int) -> int:
     """How many of the latest events of a key a match that is not known yet can need."""
     event, number = latest, 0
     time, position = facts[TIME, latest], facts[POSITION, latest]
@@ -152,7 +147,7 @@ def in_reach(head: Int64s, facts: Rows, latest: int) -> int:
     return number
 
 
-@kernel(types.int64(INT64S, types.int64, types.int64))
+@kernel
 def lay_side_by_side(head: Int64s, key: int, begin: int) -> int:
     """Copies the events of a key that are in reach, in order of time, to a place; -1: there is no room for them."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -189,7 +184,7 @@ def lay_side_by_side(head: Int64s, key: int, begin: int) -> int:
     return int(number)
 
 
-@borrowing(types.void(INT64S, INT64S, types.int64, types.int64))
+@borrowing
 def copy_columns(head: Int64s, chosen: Int64s, begin: int, end: int) -> None:
     """Copies what conditions read of some events."""
     whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
@@ -207,7 +202,7 @@ def copy_columns(head: Int64s, chosen: Int64s, begin: int, end: int) -> None:
             side_null[row, place] = null[row, chosen[place]]
 
 
-@borrowing(types.float64(INT64S, types.int64, types.int64))
+@borrowing
 def combinations(head: Int64s, begin: int, end: int) -> float:
     """How many combinations or pairs of events a search of those that lie in a place may have to look at."""
     number = float(end - begin)
@@ -224,14 +219,14 @@ def combinations(head: Int64s, begin: int, end: int) -> float:
     return found
 
 
-@kernel(INT64_ROWS(INT64S, types.int64))
-def table_at(head: Int64s, number: int) -> Rows:
+@kernel
+def table_at(head: Int64s, number: int) -> Int64Rows:
     """One of the tables of the program and the graph."""
     at = TABLES + 3 * number
     return int64_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(PROGRAM(INT64S))
+@kernel
 def program_at(head: Int64s) -> Program:
     """The program of the query."""
     return Program(
@@ -255,13 +250,13 @@ def program_at(head: Int64s) -> Program:
     )
 
 
-@kernel(GRAPH(INT64S))
+@kernel
 def graph_at(head: Int64s) -> Graph:
     """The states of the query."""
     return Graph(table_at(head, 7), table_at(head, 8), table_at(head, 9), head[WIDEST])
 
 
-@kernel(COLUMNS(INT64S))
+@kernel
 def columns_at(head: Int64s) -> Columns:
     """What conditions read of the events that lie side by side."""
     room = head[SIDE_ROOM]
@@ -275,7 +270,7 @@ def columns_at(head: Int64s) -> Columns:
     )
 
 
-@borrowing(types.boolean(INT64S, types.int64, types.int64))
+@borrowing
 def has_room(head: Int64s, found: int, events: int) -> bool:
     """Is there room for so many matches more, with so many events?"""
     if head[MATCHES] + found <= head[KNOWN_ROOM] and head[MATCHED] + events <= head[OUT_ROOM]:
@@ -284,7 +279,7 @@ def has_room(head: Int64s, found: int, events: int) -> bool:
     return False
 
 
-@borrowing(types.void(INT64S, types.int64, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def append(head: Int64s, time: int, key: int, mask: int, begins: int, row: int) -> None:
     """Puts an event behind those that are kept; there is room for it, and its columns are filled."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -294,7 +289,7 @@ def append(head: Int64s, time: int, key: int, mask: int, begins: int, row: int) 
     head[SIZE] = event + 1
 
 
-@borrowing(types.boolean(INT64S))
+@borrowing
 def may_end(head: Int64s) -> bool:
     """May the event that came last be the last one of a match, when time passes it?"""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -311,7 +306,7 @@ def may_end(head: Int64s) -> bool:
     return bool(first != NEVER_BEFORE and time - first <= head[LASTS])
 
 
-@borrowing(types.boolean(INT64S))
+@borrowing
 def is_done(head: Int64s) -> bool:
     """Are all keys searched?"""
     if head[DONE] < head[BUSY]:
@@ -320,7 +315,7 @@ def is_done(head: Int64s) -> bool:
     return True
 
 
-@kernel(types.int64(INT64S))
+@kernel
 def prepare(head: Int64s) -> int:
     """Lays the events of the next keys side by side, as many as can be searched briefly; what hinders that, or 0."""
     busy = int64_row(head[BUSY_AT], head[KEY_ROOM])
@@ -344,7 +339,7 @@ def prepare(head: Int64s) -> int:
     return STOPPED if stop_flag() != 0 else 0
 
 
-@kernel(EVENTS(INT64S))
+@kernel
 def events_at(head: Int64s) -> Events:
     """The events that lie side by side."""
     room = head[SIDE_ROOM]
@@ -352,7 +347,7 @@ def events_at(head: Int64s) -> Events:
     return Events(int64_rows(head[SIDE_AT], PRECISE_FACTS, room), starts, np.zeros((0, room), np.int64), True)
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
 def linked_again(head: Int64s, until: int) -> int:
     """Links the events up to a time, whose matches are known."""
     release(head, until, True)
