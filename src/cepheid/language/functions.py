@@ -39,6 +39,11 @@ def find_function(name: str) -> Function | None:
     return _USER.get(name.lower()) or BUILT_IN.get(name.lower()) or INTERNAL.get(name.lower())
 
 
+def user_functions() -> tuple[Function, ...]:
+    """The user's own."""
+    return tuple(_USER.values())
+
+
 def function_names() -> list[str]:
     """Every name a query may call, aggregates included."""
     return sorted({*_USER, *BUILT_IN, *AGGREGATES})

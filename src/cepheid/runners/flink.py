@@ -98,9 +98,14 @@ class FlinkLanguage(PatternLanguage):
     parameters: Mapping[str, Any] = field(default_factory=dict)
     options = FlinkOptions
 
+    @property
+    def subject(self) -> Pattern:
+        """The pattern."""
+        return self.pattern
+
     def asked(self, keywords: Mapping[str, Any]) -> FlinkOptions:
         """The options of a call, with the values of parameters."""
-        return FlinkOptions.from_keywords({**keywords, "parameters": self.parameters})
+        return FlinkOptions.from_keywords({**keywords, "parameters": self.parameters or None})
 
     def bind(self, columns: pa.Schema, options: FlinkOptions) -> FlinkSearch:
         """The pattern over the columns of a table."""

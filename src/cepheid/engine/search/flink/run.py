@@ -25,6 +25,7 @@ from cepheid.language.flink.skip import Skip
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS, limit_reached
 from cepheid.plan.options import Limits
+from cepheid.remembered import Remembered
 
 _SKIPS = {
     Skip.NO_SKIP: m.NO_SKIP,
@@ -90,9 +91,13 @@ class Search:
         )
 
 
+_searches = Remembered[Search](most=64)
+
+
 def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
     """The matches of a pattern in events that are all there, and if asked for the runs that were given up."""
-    return find_matches(Search(automaton), events, partial, limits=limits)[0]
+    search = _searches.of(automaton, lambda: Search(automaton))
+    return find_matches(search, events, partial, limits=limits)[0]
 
 
 def find_matches(

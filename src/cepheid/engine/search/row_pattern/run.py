@@ -39,6 +39,7 @@ from cepheid.engine.search.row_pattern.points import Paths, Points
 from cepheid.engine.search.row_pattern.program import KEYED, Int32s, Program, compile_pattern
 from cepheid.engine.values.python_first import TooManyCallsError
 from cepheid.errors import CepheidError, DataError, LimitError, QueryError
+from cepheid.language.kept import kept_with_query
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
@@ -140,6 +141,7 @@ class Openness:
     shown_ahead: int
 
 
+@kept_with_query
 def program_of(clause: BoundClause) -> Program:
     """The program of the clause's pattern."""
     clause = without_start_conditions(clause)
