@@ -9,7 +9,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
-from cepheid.language.functions import user_functions
+from cepheid.language.functions import registrations
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
@@ -39,7 +39,7 @@ class CheckedQuery:
         values = {**self.parameters, **(parameters or {})}
         if values:
             return bind(self.syntax, schema, values, self.text)
-        key = (id(self.syntax), self.text, schema, user_functions())
+        key = (id(self.syntax), self.text, schema, registrations())
         return _bound.get(key, lambda: (self.syntax, bind(self.syntax, schema, {}, self.text)))[1]
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from cepheid.budget import unbounded
 from cepheid.errors import CepheidError, DataError
-from cepheid.language.functions import user_functions
+from cepheid.language.functions import registrations
 from cepheid.language.schema import Schema
 from cepheid.remembered import Remembered
 from cepheid.runners.composition import check_sources
@@ -177,7 +177,7 @@ class PatternLanguage(Language):
 
     def bound(self, columns: pa.Schema, options: Any) -> BoundSearch:
         """The same, kept for further calls: binding took a third of the time of a call over some thousand events."""
-        key = (id(self.subject), columns, options, user_functions())
+        key = (id(self.subject), columns, options, registrations())
         try:
             hash(key)
         except TypeError:  # values of parameters
