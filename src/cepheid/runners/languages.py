@@ -178,10 +178,6 @@ class PatternLanguage(Language):
     def bound(self, columns: pa.Schema, options: Any) -> BoundSearch:
         """The same, kept for further calls: binding took a third of the time of a call over some thousand events."""
         key = (id(self.subject), columns, options, registrations())
-        try:
-            hash(key)
-        except TypeError:  # values of parameters
-            return self.bind(columns, options)
         return _bound.get(key, lambda: (self, self.bind(columns, options)))[1]
 
     @abstractmethod
