@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,20 @@ class Chosen:
             return Chosen(self.rows[which])
         offsets, places = some_lists(self.offsets, which)
         return Chosen(self.rows[places], offsets)
+
+
+class Following(Chosen):
+    """Lists of rows that follow each other, from `begin` on. They are listed if somebody asks."""
+
+    def __init__(self, begin: Int64s, offsets: Int64s) -> None:
+        object.__setattr__(self, "begin", begin)
+        object.__setattr__(self, "offsets", offsets)
+
+    @cached_property
+    def rows(self) -> Int64s:
+        """All rows, list by list."""
+        begin: Int64s = vars(self)["begin"]
+        return np.repeat(begin - self.bounds[:-1], np.diff(self.bounds)) + np.arange(self.bounds[-1])
 
 
 def some_lists(offsets: Int64s, which: Int64s) -> tuple[Int64s, Int64s]:

@@ -63,7 +63,7 @@ class Points:
         assert self.matches.labels is not None
         assert self.matches.start is not None
         self.label, self.start = self.matches.labels, self.matches.start
-        self.row, self.offset = self.matches.in_order.rows, self.matches.in_order.bounds
+        self.offset = self.matches.in_order.bounds
 
     def numbers(self, of: Int64s) -> pa.Array:
         """The numbers of some matches; a partial one has none."""
@@ -117,7 +117,7 @@ class Points:
         if not len(found.places):
             return np.full(len(self), -1, np.int64)
         place = found.places[np.where(valid, index, 0)]
-        row = self.row[place] + node.shift
+        row = self.start[self.of] + place - self.offset[self.of] + node.shift
         if node.shift:
             low, high = self.within
             valid &= (row >= low[self.of]) & (row < high[self.of])
@@ -160,7 +160,7 @@ class Points:
             return pa.array(last - first)
         found = self.occurrences(node.labels)
         of = np.searchsorted(self.offset, found.places, "right") - 1
-        rows = self.row[found.places]
+        rows = self.start[of] + found.places - self.offset[of]
         values = [whole(self.at_rows(part, rows, of), len(rows)) for part in node.arguments]
         kind = aggregate_type(node, [value.type for value in values], self.text)
         if not (node.distinct or node.order or node.filtered):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.budget import paced
-from cepheid.engine.data.matches import COMPLETE, NEVER, UNMATCHED, Chosen, Matches
+from cepheid.engine.data.matches import COMPLETE, NEVER, UNMATCHED, Following, Matches
 from cepheid.engine.search.row_pattern.arrange import Arranged, Int64s, arrange
 from cepheid.engine.search.row_pattern.conditions import (
     Conditions,
@@ -63,9 +63,8 @@ def row_matches(start: Int64s, length: Int64s, step: Int64s | Int32s) -> Matches
         length = np.where(length < IN_NO_MATCH, IN_NO_MATCH - length, length)
     sizes = np.maximum(length, 0)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    rows = np.repeat(start - offsets[:-1], sizes) + np.arange(offsets[-1])
     known = np.full(len(start), NEVER)
-    return Matches((Chosen(rows, offsets),), known, labels=step.astype(np.int64), waiting=waiting, start=start)
+    return Matches((Following(start, offsets),), known, labels=step.astype(np.int64), waiting=waiting, start=start)
 
 
 def needed_columns(clause: BoundClause) -> tuple[str, ...]:
