@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.flink_runs import NOBODY, matches_of
-from cepheid.engine.data.matches import COMPLETE, MISSING, Chosen, Forecasts, Int64s, Matches
+from cepheid.engine.data.matches import COMPLETE, MISSING, Chosen, Forecasts, Matches
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.operators import Column, without_nan
 from cepheid.engine.values.plain import value_column

@@ -12,9 +12,10 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported, arranged, matches_of
 from cepheid.engine.data.keys import codes, combined
-from cepheid.engine.data.matches import Int64s, Matches, some_lists
+from cepheid.engine.data.matches import Matches, some_lists
 from cepheid.engine.data.table import times_of
 from cepheid.engine.search.flink.machine import LATEST
 from cepheid.engine.search.flink.run import Search, find_matches

@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import fill_with_absent
 from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported, matches_of
-from cepheid.engine.data.matches import Int64s, Matches
+from cepheid.engine.data.matches import Matches
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.program.compile import CompiledProgram
