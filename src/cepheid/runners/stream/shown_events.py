@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.matches import MISSING, Int64s, Matches
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.matches import MISSING, Matches
 from cepheid.engine.data.table import times_of
 from cepheid.runners.stream.event_log import EventLog
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan
