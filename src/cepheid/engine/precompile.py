@@ -34,6 +34,7 @@ OTHERS = (
     "incremental.dict_door",
     "incremental.table_door",
     "incremental.gathering",
+    "incremental.intake",
     "incremental.flink_step",
     "incremental.pattern_door",
     "incremental.row_step",

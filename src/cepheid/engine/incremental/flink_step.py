@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from numba import types
-
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.dict_door import filled
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.flink_push import (
@@ -57,17 +54,15 @@ from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.memory import int64_row, int64_rows
 
-INT = types.int64
 
-
-@kernel(INT(INT64S))
+@kernel
 def event_is_idle(door: Int64s) -> int:
     """1 if the event at work does nothing."""
     head, key = int64_row(door[SEARCH], HEAD_SIZE), door[EVENT_KEY]
     return 0 if key >= 0 and is_needed(head, door[EVENT_TIME], door[EVENT_BITS], key) else 1
 
 
-@kernel(INT(INT64S))
+@kernel
 def event_step(door: Int64s) -> int:
     """Takes in the event at work, and lets time pass; how many runs there are to report, or what hinders it."""
     head = int64_row(door[SEARCH], HEAD_SIZE)

@@ -3,17 +3,16 @@
 All that stays from call to call is reached from one array, `head`, which holds numbers and the addresses of the other
 arrays. An event that time has passed is linked to the event of its key before it. For every key and stage of a pattern
 the latest first event of a chain that has come as far is known, so that most events that could be the last ones of a
-match cost a look. Where a chain is complete, the events of the key that the window holds are laid side by side, and the
-engine of the query searches them (`by_stacks`, `by_runs`).
+match cost a look. Where a chain is complete, the events of the key that the window holds are laid side by side, key
+after key, and the engine of the query searches them at once (`by_stacks`, `by_runs`).
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns
 from cepheid.engine.data.layout import (
     BEGINS,
     CHANCE,
@@ -22,15 +21,15 @@ from cepheid.engine.data.layout import (
     POSITION,
     PRECISE_FACTS,
     TIME,
+    Events,
     next_ordinal,
 )
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.program.graph import GRAPH, Graph
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.graph import Graph
+from cepheid.engine.program.tables import Program
 
 # What is known of an event besides what engines read: its key, its number among the events that are kept, the event of
 # its key before it (-1: none), and the rank of its instant among those of its key.
@@ -60,7 +59,8 @@ KEYS_AT, KEY_ROOM, BUSY_AT, STAGES_AT = range(49, 53)
 SIDE_AT, SIDE_ROOM, SIDE_SIZE, SIDE_WHOLE_AT, SIDE_NUMBER_AT, SIDE_NULL_AT, SIDE_EVENTS_AT = range(53, 60)
 OUT_AT, OUT_ROOM, SIZES_AT, KNOWN_AT, KNOWN_ROOM = range(60, 65)
 SEARCH_AT = 65  # the search of the engine
-TABLES = 66  # three numbers for each table of the program and the graph: its address, rows and columns
+SIDE_KEYS, SIDE_STARTS_AT = 66, 67  # keys whose events lie side by side, and where those of each begin
+TABLES = 70  # three numbers for each table of the program and the graph: its address, rows and columns
 NUMBER_OF_TABLES = 10
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
@@ -69,11 +69,9 @@ NEEDS_MATCHES, NEEDS_SIDE, NOT_BRIEF, TOO_MANY_MATCHES, TOO_MANY_RUNS, STOPPED, 
 BRIEF = 1_000_000.0  # sequences or pairs that could be looked at; more are searched where the search can be stopped
 FEW = 12  # events of a key with groups of any combination
 
-Rows = npt.NDArray[np.int64]
 
-
-@borrowing(types.void(INT64S, INT64_ROWS, INT64_ROWS, types.int64))
-def count_event(head: Int64s, facts: Rows, keys: Rows, event: int) -> None:
+@borrowing
+def count_event(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> None:
     """Where all events count: the rank of the event's instant among those of its key, and how many came before."""
     key, time = facts[KEY, event], facts[TIME, event]
     if keys[key, NUMBER] == 0 or keys[key, LAST_TIME] != time:
@@ -83,8 +81,8 @@ def count_event(head: Int64s, facts: Rows, keys: Rows, event: int) -> None:
     facts[ORDINAL, event], facts[POSITION, event] = keys[key, LAST_ORDINAL], keys[key, BEFORE]
 
 
-@borrowing(types.boolean(INT64S, INT64_ROWS, INT64_ROWS, types.int64))
-def link(head: Int64s, facts: Rows, keys: Rows, event: int) -> bool:
+@borrowing
+def link(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> bool:
     """Puts an event behind those of its key; may it be the last one of a match?"""
     if head[COUNTS] == 1:
         count_event(head, facts, keys, event)
@@ -112,7 +110,7 @@ def link(head: Int64s, facts: Rows, keys: Rows, event: int) -> bool:
     return ends
 
 
-@borrowing(types.void(INT64S, types.int64, types.boolean))
+@borrowing
 def release(head: Int64s, until: int, searched: bool) -> None:
     """Links the events that time has passed, and puts down the keys to search, unless they were searched before."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -131,8 +129,8 @@ def release(head: Int64s, until: int, searched: bool) -> None:
             head[BUSY] += 1
 
 
-@borrowing(types.int64(INT64S, INT64_ROWS, types.int64))
-def in_reach(head: Int64s, facts: Rows, latest: int) -> int:
+@borrowing
+def in_reach(head: Int64s, facts: Int64Rows, latest: int) -> int:
     """How many of the latest events of a key a match that is not known yet can need."""
     event, number = latest, 0
     time, position = facts[TIME, latest], facts[POSITION, latest]
@@ -149,26 +147,26 @@ def in_reach(head: Int64s, facts: Rows, latest: int) -> int:
     return number
 
 
-@kernel(types.int64(INT64S, types.int64))
-def lay_side_by_side(head: Int64s, key: int) -> int:
-    """Copies the events of a key that are in reach, in order of time; -1: there is no room for them."""
+@kernel
+def lay_side_by_side(head: Int64s, key: int, begin: int) -> int:
+    """Copies the events of a key that are in reach, in order of time, to a place; -1: there is no room for them."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
     keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
     event = keys[key, LATEST]
     number = in_reach(head, facts, event)
-    head[SIDE_SIZE] = number
-    if number > head[SIDE_ROOM]:
-        head[NEEDED] = number
+    end = begin + number
+    if end > head[SIDE_ROOM]:
+        head[NEEDED] = end
         return -1
-    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, number)
-    chosen = int64_row(head[SIDE_EVENTS_AT], number)
-    for place in range(number - 1, -1, -1):
+    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_ROOM])
+    chosen = int64_row(head[SIDE_EVENTS_AT], head[SIDE_ROOM])
+    for place in range(end - 1, begin - 1, -1):
         chosen[place] = event
         event = facts[LINK, event]
     instant = -1
-    for place in range(number):
+    for place in range(begin, end):
         event = chosen[place]
-        if place == 0 or facts[TIME, event] != side[TIME, place - 1]:
+        if place == begin or facts[TIME, event] != side[TIME, place - 1]:
             instant += 1
         for fact in range(PRECISE_FACTS):
             side[fact, place] = facts[fact, event]
@@ -178,24 +176,24 @@ def lay_side_by_side(head: Int64s, key: int) -> int:
         starts[1] = number
         ordinal = np.empty(number, np.int64)
         for place in range(number):
-            ordinal[place] = facts[ORDINAL, chosen[place]]
-        chances = next_ordinal(starts, side[INSTANT].copy(), ordinal)
+            ordinal[place] = facts[ORDINAL, chosen[begin + place]]
+        chances = next_ordinal(starts, side[INSTANT, begin:end].copy(), ordinal)
         for place in range(number):
-            side[CHANCE, place] = chances[place]
-    copy_columns(head, chosen, number)
-    return number
+            side[CHANCE, begin + place] = chances[place]
+    copy_columns(head, chosen, begin, end)
+    return int(number)
 
 
-@borrowing(types.void(INT64S, INT64S, types.int64))
-def copy_columns(head: Int64s, chosen: Int64s, number: int) -> None:
+@borrowing
+def copy_columns(head: Int64s, chosen: Int64s, begin: int, end: int) -> None:
     """Copies what conditions read of some events."""
     whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
     numbers = float64_rows(head[NUMBER_AT], head[NUMBER_ROWS], head[ROOM])
     null = uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])
-    side_whole = int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], number)
-    side_number = float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], number)
-    side_null = uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], number)
-    for place in range(number):
+    side_whole = int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], head[SIDE_ROOM])
+    side_number = float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], head[SIDE_ROOM])
+    side_null = uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], head[SIDE_ROOM])
+    for place in range(begin, end):
         for row in range(head[WHOLE_ROWS]):
             side_whole[row, place] = whole[row, chosen[place]]
         for row in range(head[NUMBER_ROWS]):
@@ -204,30 +202,31 @@ def copy_columns(head: Int64s, chosen: Int64s, number: int) -> None:
             side_null[row, place] = null[row, chosen[place]]
 
 
-@borrowing(types.boolean(INT64S, INT64_ROWS))
-def is_brief(head: Int64s, side: Rows) -> bool:
-    """Does the search of the events that lie side by side take so little time that nobody wants to stop it?"""
-    number = side.shape[1]
+@borrowing
+def combinations(head: Int64s, begin: int, end: int) -> float:
+    """How many combinations or pairs of events a search of those that lie in a place may have to look at."""
+    number = float(end - begin)
     if head[BY_RUNS] == 1:
-        return bool(number <= FEW if head[MANY] == 1 else float(number) * number <= BRIEF)
-    combinations = 1.0
+        return number * number if head[MANY] == 0 else 0.0 if number <= FEW else 2 * BRIEF
+    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_ROOM])
+    found = 1.0
     for place in range(head[PLACES]):
         fitting = 0
-        for event in range(number):
+        for event in range(begin, end):
             if side[MASK, event] & (1 << place) != 0 and (place + 1 < head[PLACES] or side[TIME, event] > head[AFTER]):
                 fitting += 1
-        combinations *= fitting
-    return bool(combinations <= BRIEF)
+        found *= fitting
+    return found
 
 
-@kernel(INT64_ROWS(INT64S, types.int64))
-def table_at(head: Int64s, number: int) -> Rows:
+@kernel
+def table_at(head: Int64s, number: int) -> Int64Rows:
     """One of the tables of the program and the graph."""
     at = TABLES + 3 * number
     return int64_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(PROGRAM(INT64S))
+@kernel
 def program_at(head: Int64s) -> Program:
     """The program of the query."""
     return Program(
@@ -251,27 +250,27 @@ def program_at(head: Int64s) -> Program:
     )
 
 
-@kernel(GRAPH(INT64S))
+@kernel
 def graph_at(head: Int64s) -> Graph:
     """The states of the query."""
     return Graph(table_at(head, 7), table_at(head, 8), table_at(head, 9), head[WIDEST])
 
 
-@kernel(COLUMNS(INT64S))
+@kernel
 def columns_at(head: Int64s) -> Columns:
     """What conditions read of the events that lie side by side."""
-    number = head[SIDE_SIZE]
+    room = head[SIDE_ROOM]
     return Columns(
-        int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], number),
-        float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], number),
-        uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], number),
+        int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], room),
+        float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], room),
+        uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], room),
         int64_row(head[LITERALS_AT], head[LITERALS]),
         np.empty(0, np.float64),
         np.zeros((0, 0), np.int64),
     )
 
 
-@borrowing(types.boolean(INT64S, types.int64, types.int64))
+@borrowing
 def has_room(head: Int64s, found: int, events: int) -> bool:
     """Is there room for so many matches more, with so many events?"""
     if head[MATCHES] + found <= head[KNOWN_ROOM] and head[MATCHED] + events <= head[OUT_ROOM]:
@@ -280,7 +279,7 @@ def has_room(head: Int64s, found: int, events: int) -> bool:
     return False
 
 
-@borrowing(types.void(INT64S, types.int64, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def append(head: Int64s, time: int, key: int, mask: int, begins: int, row: int) -> None:
     """Puts an event behind those that are kept; there is room for it, and its columns are filled."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -290,7 +289,7 @@ def append(head: Int64s, time: int, key: int, mask: int, begins: int, row: int) 
     head[SIZE] = event + 1
 
 
-@borrowing(types.boolean(INT64S))
+@borrowing
 def may_end(head: Int64s) -> bool:
     """May the event that came last be the last one of a match, when time passes it?"""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -307,26 +306,48 @@ def may_end(head: Int64s) -> bool:
     return bool(first != NEVER_BEFORE and time - first <= head[LASTS])
 
 
-@borrowing(types.int64(INT64S))
-def next_key(head: Int64s) -> int:
-    """The next key to search; -1: there is none."""
-    if head[DONE] == head[BUSY]:
-        head[AFTER] = head[UNTIL]
-        return -1
-    return int(int64_row(head[BUSY_AT], head[KEY_ROOM])[head[DONE]])
+@borrowing
+def is_done(head: Int64s) -> bool:
+    """Are all keys searched?"""
+    if head[DONE] < head[BUSY]:
+        return False
+    head[AFTER] = head[UNTIL]
+    return True
 
 
-@kernel(types.int64(INT64S, types.int64))
-def prepare(head: Int64s, key: int) -> int:
-    """Lays the events of a key side by side; what hinders the search of them, or 0."""
-    if lay_side_by_side(head, key) < 0:
-        return NEEDS_SIDE
-    if not is_brief(head, int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_SIZE])):
-        return NOT_BRIEF
+@kernel
+def prepare(head: Int64s) -> int:
+    """Lays the events of the next keys side by side, as many as can be searched briefly; what hinders that, or 0."""
+    busy = int64_row(head[BUSY_AT], head[KEY_ROOM])
+    starts = int64_row(head[SIDE_STARTS_AT], head[SIDE_ROOM] + 1)
+    head[SIDE_KEYS], begin, work = 0, 0, 0.0
+    while head[DONE] + head[SIDE_KEYS] < head[BUSY]:
+        number = lay_side_by_side(head, busy[head[DONE] + head[SIDE_KEYS]], begin)
+        if number < 0:
+            if begin == 0:
+                return NEEDS_SIDE
+            break
+        work += combinations(head, begin, begin + number)
+        if work > BRIEF and begin > 0:
+            break
+        starts[head[SIDE_KEYS]] = begin
+        begin += number
+        head[SIDE_KEYS] += 1
+        starts[head[SIDE_KEYS]] = head[SIDE_SIZE] = begin
+        if work > BRIEF:
+            return NOT_BRIEF
     return STOPPED if stop_flag() != 0 else 0
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
+def events_at(head: Int64s) -> Events:
+    """The events that lie side by side."""
+    room = head[SIDE_ROOM]
+    starts = int64_row(head[SIDE_STARTS_AT], head[SIDE_KEYS] + 1)
+    return Events(int64_rows(head[SIDE_AT], PRECISE_FACTS, room), starts, np.zeros((0, room), np.int64), True)
+
+
+@kernel
 def linked_again(head: Int64s, until: int) -> int:
     """Links the events up to a time, whose matches are known."""
     release(head, until, True)

@@ -7,12 +7,7 @@ is longer here. Whatever hinders a step is told to Python, which makes way and c
 
 from __future__ import annotations
 
-from typing import Any
-
-from numba import types
-
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import one_event
 from cepheid.engine.incremental.dict_door import (
     BEYOND,
@@ -58,7 +53,6 @@ from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, search_at
 from cepheid.engine.kernels.objects import (
     KIND,
-    OBJECT,
     address,
     clear_error,
     dict_copy,
@@ -103,7 +97,7 @@ TIMES_AT, NEXT_ROW, ROWS_GIVEN, KEPT_AT, KEPT_ROWS, FRACTIONS_AT, FRACTION_COLUM
 GIVEN_SIZE = TABLE_SIZE + 7
 
 
-@borrowing(types.boolean(INT64S))
+@borrowing
 def is_plain(door: Int64s) -> bool:
     """Are its texts such that Arrow takes them, and its fractions numbers? What is not a number is NULL elsewhere."""
     columns = int64_rows(door[COLUMNS_AT], door[COLUMNS], OF_COLUMN)
@@ -122,7 +116,7 @@ def is_plain(door: Int64s) -> bool:
     return True
 
 
-@borrowing(types.int64(INT64S))
+@borrowing
 def key_object(door: Int64s) -> int:
     """The key of the event as an object, to be given back; 0: there is no memory for it."""
     fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
@@ -145,7 +139,7 @@ def key_object(door: Int64s) -> int:
     return made
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
 def described(door: Int64s, at: int) -> int:
     """Works out the key of the event and what is known of it; what is lacking, or 0."""
     values = int64_row(door[VALUES_AT], door[COLUMNS])
@@ -184,7 +178,7 @@ def described(door: Int64s, at: int) -> int:
     return 0
 
 
-@borrowing(types.int64(INT64S))
+@borrowing
 def logged(door: Int64s) -> int:
     """Puts the event into the log; 0: there is no memory for it."""
     if door[EVENT] != 0 and list_append(door[LOG], door[EVENT]) != 0:
@@ -195,7 +189,7 @@ def logged(door: Int64s) -> int:
     return 1
 
 
-@borrowing(types.void(INT64S, types.int64))
+@borrowing
 def read_again(door: Int64s, event: int) -> None:
     """Reads the columns of a dict that the search reads; they are known to be plain."""
     fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
@@ -209,7 +203,7 @@ def read_again(door: Int64s, event: int) -> None:
             values[column] = 0
 
 
-@kernel(types.int64(INT64S))
+@kernel
 def released(door: Int64s) -> int:
     """Takes in the dicts that the watermark has passed, and lets time pass; how much there is to report, or a hint."""
     ring, mark = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[WATERMARK]
@@ -233,7 +227,7 @@ def released(door: Int64s) -> int:
     return int(found)
 
 
-@borrowing(types.int64(INT64S, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def held(door: Int64s, event: int, time: int, key: int, bits: int) -> int:
     """Lets a copy of a dict wait, for which there is room; 0 if there is memory, too."""
     ring, last = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[RING_LAST]
@@ -247,8 +241,8 @@ def held(door: Int64s, event: int, time: int, key: int, bits: int) -> int:
     return 0
 
 
-@kernel(types.int64(OBJECT, types.int64, types.int64))
-def arrived(given: Any, at: int, how: int) -> int:
+@kernel
+def arrived(given: PythonObject, at: int, how: int) -> int:
     """Takes a dict in; how much there is to report, or why nothing has happened, or what hinders it."""
     door, event = int64_row(at, PATTERN_DOOR_SIZE), address(given)
     door[TAKEN] = 0
@@ -286,13 +280,13 @@ def arrived(given: Any, at: int, how: int) -> int:
     return released(door) if passes else 0
 
 
-@kernel(types.int64(types.int64))
+@kernel
 def gone_on(at: int) -> int:
     """Releases dicts, or goes on after what hindered it is out of the way."""
     return released(int64_row(at, PATTERN_DOOR_SIZE))
 
 
-@borrowing(types.boolean(INT64S))
+@borrowing
 def are_plain_rows(given: Int64s) -> bool:
     """Do times never fall, and are all fractions numbers?"""
     number, times = given[ROWS_GIVEN], int64_row(given[TIMES_AT], given[ROWS_GIVEN])
@@ -311,14 +305,14 @@ def are_plain_rows(given: Int64s) -> bool:
     return True
 
 
-@kernel(types.int64(types.int64))
+@kernel
 def checked_rows(given_at: int) -> int:
     """1 if rows can be taken in as they are."""
     given = int64_row(given_at, GIVEN_SIZE)
     return 1 if are_plain_rows(given) else 0
 
 
-@kernel(types.int64(types.int64, types.int64))
+@kernel
 def rows_released(at: int, given_at: int) -> int:
     """Takes in the rows that the watermark has passed; time passes elsewhere. What hinders it, or 0."""
     door, given = int64_row(at, PATTERN_DOOR_SIZE), int64_row(given_at, GIVEN_SIZE)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import pattern_door as p
 from cepheid.engine.incremental.dict_events import DictColumns

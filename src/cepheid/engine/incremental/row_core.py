@@ -15,8 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.budget import checkpoint
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import storage
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.matches import Matches
 from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental.row_conditions import of_rows
 from cepheid.engine.kernels.compile import is_interpreted
@@ -32,9 +33,9 @@ from cepheid.engine.search.row_pattern.program import KEYED, Program
 from cepheid.engine.search.row_pattern.run import (
     FAILURES,
     FAILURES_PER_ROW,
-    RowMatches,
     arranged,
     program_of,
+    row_matches,
     search_failed,
     skip_mode,
 )
@@ -70,7 +71,7 @@ def refusal(clause: BoundClause, schema: pa.Schema) -> str | None:
     if any(pa.types.is_floating(schema.field(name).type) for name in clause.partition_by):
         return "a key has a type that Python does not compare as SQL does"
     conditions = _conditions(clause, schema)
-    if conditions.on_the_way and conditions.seen is None:
+    if conditions.opaque:
         return "its conditions on the path are not compiled"
     if any(keep == KEEP_SUM and not real for keep, _, real, *_ in conditions.judge.aggregates.tolist()):
         return "its conditions on the path add whole numbers, and a sum may pass 64 bits"
@@ -374,7 +375,7 @@ class RowCore:
             edges = np.stack([bounds[:-1] + np.array(before) - over, ends], axis=1)
             into = into - over
         conditions = prepare(self.clause, rows, compiled=True)
-        if conditions.on_the_way and conditions.seen is None:
+        if conditions.opaque:
             raise NotIncrementalError
         if self.needed == -2:
             self._choose_needed(conditions.holds)
@@ -537,7 +538,7 @@ class RowCore:
             if part.size - self.kept(part) > limit:
                 raise too_many_open(limit)
 
-    def found_rows(self, found: Matched) -> tuple[Int64s, Int64s, RowMatches, Int64s]:
+    def found_rows(self, found: Matched) -> tuple[Int64s, Int64s, Matches, Int64s]:
         """The rows that matches and measures need: their numbers, bounds, the matches in them, their numbers."""
         pieces, starts, bounds = [], [], [0]
         for partition, start, length, _ in found.places.tolist():
@@ -547,7 +548,7 @@ class RowCore:
             pieces.append(part.numbers(low, high))
             starts.append(bounds[-1] + start - low)
             bounds.append(bounds[-1] + high - low)
-        matches = RowMatches(np.array(starts, np.int64), found.places[:, 2].copy(), found.steps.astype(np.int64))
+        matches = row_matches(np.array(starts, np.int64), found.places[:, 2].copy(), found.steps)
         return np.concatenate(pieces), np.array(bounds, np.int64), matches, found.places[:, 3].copy()
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Float64Rows, Int32s, Int64Rows, Int64s, Uint8Rows, Uint8s
+from cepheid.engine.data.columns import Columns
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.heap import drop_earliest, put_entry
@@ -19,16 +18,10 @@ from cepheid.engine.kernels.memory import float64_rows, function_at, int32_row, 
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.row_pattern.kernel import (
     AT_ROW,
-    BYTES,
     FAILURES,
-    INT32S,
     MARKS,
-    MODE,
     OUT_OF_ROOM,
-    PROGRAM,
     RESUMES,
-    ROWS,
-    SCRATCH,
     UNMATCHED,
     UNSETTLED,
     Mode,
@@ -39,8 +32,8 @@ from cepheid.engine.search.row_pattern.kernel import (
     next_start,
     settle,
 )
-from cepheid.engine.search.row_pattern.memory import MEMORY, Memory
-from cepheid.engine.search.row_pattern.path_state import PATH_STATE, Judging, PathState, holds_here
+from cepheid.engine.search.row_pattern.memory import Memory
+from cepheid.engine.search.row_pattern.path_state import Judging, PathState, holds_here
 from cepheid.engine.search.row_pattern.program import Program
 
 # The numbers in `head`: the partition's rows, and where its search stands.
@@ -80,53 +73,52 @@ SKIPS = 10
 FAR = 2**62
 LONG = 32  # rows of an attempt in vain, after which the next one waits for the label that every match has
 UNTIL_A_PAUSE = 1 << 20
-INT = types.int64
 
 
-@kernel(INT64_ROWS(INT64S, INT))
-def whole_table(head: Int64s, number: int) -> npt.NDArray[np.int64]:
+@kernel
+def whole_table(head: Int64s, number: int) -> Int64Rows:
     """A table of whole numbers."""
     at = TABLES + 3 * number
     return int64_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(INT64S(INT64S, INT))
+@kernel
 def whole_row(head: Int64s, number: int) -> Int64s:
     """A row of whole numbers."""
     at = TABLES + 3 * number
     return int64_row(head[at], head[at + 2])
 
 
-@kernel(INT32S(INT64S, INT))
-def short_row(head: Int64s, number: int) -> npt.NDArray[np.int32]:
+@kernel
+def short_row(head: Int64s, number: int) -> Int32s:
     """A row of short whole numbers."""
     at = TABLES + 3 * number
     return int32_row(head[at], head[at + 2])
 
 
-@kernel(types.uint8[:, ::1](INT64S, INT))
-def byte_table(head: Int64s, number: int) -> npt.NDArray[np.uint8]:
+@kernel
+def byte_table(head: Int64s, number: int) -> Uint8Rows:
     """A table of bytes."""
     at = TABLES + 3 * number
     return uint8_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(BYTES(INT64S, INT))
-def byte_row(head: Int64s, number: int) -> npt.NDArray[np.uint8]:
+@kernel
+def byte_row(head: Int64s, number: int) -> Uint8s:
     """A row of bytes."""
     at = TABLES + 3 * number
     row: npt.NDArray[np.uint8] = uint8_rows(head[at], 1, head[at + 2])[0]
     return row
 
 
-@kernel(types.float64[:, ::1](INT64S, INT))
-def number_table(head: Int64s, number: int) -> npt.NDArray[np.float64]:
+@kernel
+def number_table(head: Int64s, number: int) -> Float64Rows:
     """A table of fractions."""
     at = TABLES + 3 * number
     return float64_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(PROGRAM(INT64S))
+@kernel
 def program_at(head: Int64s) -> Program:
     """The program of the pattern."""
     return Program(
@@ -143,7 +135,7 @@ def program_at(head: Int64s) -> Program:
     )
 
 
-@kernel(ROWS(INT64S))
+@kernel
 def rows_at(head: Int64s) -> Rows:
     """The rows of the partition."""
     nothing = whole_row(head, EMPTY)
@@ -162,7 +154,7 @@ def rows_at(head: Int64s) -> Rows:
     )
 
 
-@kernel(MODE(INT64S, INT64S))
+@kernel
 def mode_at(head: Int64s, batch: Int64s) -> Mode:
     """What the clause asks for."""
     return Mode(
@@ -182,7 +174,7 @@ def mode_at(head: Int64s, batch: Int64s) -> Mode:
     )
 
 
-@kernel(COLUMNS(INT64S))
+@kernel
 def columns_at(head: Int64s) -> Columns:
     """What conditions read."""
     return Columns(
@@ -195,7 +187,7 @@ def columns_at(head: Int64s) -> Columns:
     )
 
 
-@kernel(PATH_STATE(INT64S, INT))
+@kernel
 def judge_at(head: Int64s, kept: int) -> PathState:
     """What is kept of a path, in six tables from one on: COUNTS, or OF_ROW_COUNTS for a path of one row."""
     counted = whole_row(head, kept + 2)
@@ -218,7 +210,7 @@ def judge_at(head: Int64s, kept: int) -> PathState:
     )
 
 
-@borrowing(types.void(INT64S))
+@borrowing
 def judge_rows(head: Int64s) -> None:
     """Conditions on rows alone, of rows that are new: what texts say is known, the rest is judged here."""
     judge, predicate = judge_at(head, OF_ROW_COUNTS), function_at(head[PREDICATE_AT])
@@ -236,7 +228,7 @@ def judge_rows(head: Int64s) -> None:
     head[JUDGED] = head[HIGH]
 
 
-@kernel(MEMORY(INT64S))
+@kernel
 def no_memory(head: Int64s) -> Memory:
     """A memory that is never used: no array is made, since that takes longer than to look at a row."""
     wholes, nothing = int64_rows(head[SELF], 0, 0), whole_row(head, EMPTY)
@@ -244,7 +236,7 @@ def no_memory(head: Int64s) -> Memory:
     return Memory(wholes, bytes_, wholes, wholes, byte_row(head, EMPTY), nothing, whole_row(head, NO_COUNTERS))
 
 
-@kernel(SCRATCH(INT64S))
+@kernel
 def scratch_at(head: Int64s) -> Scratch:
     """Room for an attempt, or one that is not finished."""
     return Scratch(
@@ -260,7 +252,7 @@ def scratch_at(head: Int64s) -> Scratch:
     )
 
 
-@borrowing(types.void(INT64S, INT))
+@borrowing
 def look_for_needed(head: Int64s, known: int) -> None:
     """Notes for each row the next one that may have the label that every match has, as far as rows are known."""
     upcoming, holds = TABLES + 3 * UPCOMING, TABLES + 3 * HOLDS
@@ -276,7 +268,7 @@ def look_for_needed(head: Int64s, known: int) -> None:
     head[KNOWN] = max(head[KNOWN], known)
 
 
-@borrowing(INT(INT64S, INT64S))
+@borrowing
 def searched(head: Int64s, batch: Int64s) -> int:
     """Goes on with the search of a partition; what hinders it, or ALL_DONE."""
     program, rows, mode, scratch = program_at(head), rows_at(head), mode_at(head, batch), scratch_at(head)
@@ -340,7 +332,7 @@ def searched(head: Int64s, batch: Int64s) -> int:
     return ALL_DONE
 
 
-@borrowing(types.void(INT64S, INT64S, INT))
+@borrowing
 def append_rows(head: Int64s, batch: Int64s, partition: int) -> None:
     """Puts the new rows of a partition where they belong; there is room for them."""
     place = IN_BATCH + 3 * FROM
@@ -387,7 +379,7 @@ def append_rows(head: Int64s, batch: Int64s, partition: int) -> None:
     head[HIGH] = into + end - begin
 
 
-@borrowing(INT(INT64S))
+@borrowing
 def deadline(head: Int64s) -> int:
     """The time with which the window of the first row passes that is open; FAR: there is none."""
     if head[WITHIN] == 0 or head[BEGIN] >= head[HIGH]:
@@ -396,7 +388,7 @@ def deadline(head: Int64s) -> int:
     return int(int64_row(head[at], head[at + 2])[head[BEGIN]] + head[WITHIN] - 1)
 
 
-@borrowing(types.void(INT64S, INT64S, INT))
+@borrowing
 def wait(head: Int64s, batch: Int64s, time: int) -> None:
     """Puts a partition into the queue of windows that pass, if it has one and is not there; there is room."""
     if head[QUEUED] == 0 and time < FAR:
@@ -406,7 +398,7 @@ def wait(head: Int64s, batch: Int64s, time: int) -> None:
         head[QUEUED] = 1
 
 
-@borrowing(INT(INT64S))
+@borrowing
 def windows_passed(batch: Int64s) -> int:
     """Goes on with the partitions whose windows have passed; what hinders it."""
     at, heads_at = IN_BATCH + 3 * QUEUE, IN_BATCH + 3 * ALL_HEADS
@@ -426,7 +418,7 @@ def windows_passed(batch: Int64s) -> int:
     return ALL_DONE
 
 
-@kernel(INT(INT64S, INT))
+@kernel
 def pushed_rows(batch: Int64s, first: int) -> int:
     """Takes in the new rows of all partitions of a batch, from one on, and searches them; what hinders it."""
     place, edges_at, into_at = IN_BATCH + 3 * HEADS, IN_BATCH + 3 * FROM, IN_BATCH + 3 * INTO
@@ -452,13 +444,13 @@ def pushed_rows(batch: Int64s, first: int) -> int:
     return ALL_DONE
 
 
-@kernel(INT(INT64S))
+@kernel
 def passed_windows(batch: Int64s) -> int:
     """The same as `windows_passed`, for Python."""
     return windows_passed(batch)
 
 
-@borrowing(types.void(INT64S, INT, INT))
+@borrowing
 def drop_from(head: Int64s, rows: int, kept: int) -> None:
     """Moves what is kept of tables to the front, by so many rows."""
     for number in (HOLDS, NULL):
@@ -493,7 +485,7 @@ def drop_from(head: Int64s, rows: int, kept: int) -> None:
             dead[row, byte] = dead[row + rows, byte] if row <= kept else 0
 
 
-@borrowing(types.void(INT64S, INT))
+@borrowing
 def drop_rows(head: Int64s, rows: int) -> None:
     """Forgets the first rows of a partition; an attempt that is not finished begins anew."""
     scratch = scratch_at(head)
@@ -508,7 +500,7 @@ def drop_rows(head: Int64s, rows: int) -> None:
     byte_row(head, IS_WHOLE)[0] = 0
 
 
-@kernel(INT(INT64S, INT))
+@kernel
 def dropped(head: Int64s, rows: int) -> int:
     """The same, for Python."""
     drop_rows(head, rows)

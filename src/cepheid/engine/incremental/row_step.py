@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from numba import types
-
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.dict_door import ROWS as LOG_ROWS
 from cepheid.engine.incremental.dict_door import filled
 from cepheid.engine.incremental.entry import Entry
@@ -79,10 +76,9 @@ from cepheid.engine.kernels.memory import int32_row, int64_row, int64_rows, uint
 # The numbers that `measured` gets: measures, steps of the program; for each measure whether it is the number of the
 # match, whether the first or the last row is meant, and how many before that; the steps that count; where it goes.
 MEASURES, STEPS_OF_PROGRAM, SPECS_AT, SETS_AT, SHOWN_AT, ASKED_SIZE = range(6)
-INT = types.int64
 
 
-@kernel(INT(INT64S, INT64S))
+@kernel
 def measured(batch: Int64s, asked: Int64s) -> int:
     """For each match its partition, its number, and for each measure the row of the log that it shows, or -1."""
     measures, steps_of_program = asked[MEASURES], asked[STEPS_OF_PROGRAM]
@@ -112,7 +108,7 @@ def measured(batch: Int64s, asked: Int64s) -> int:
     return 0
 
 
-@borrowing(types.boolean(INT64S, INT64S))
+@borrowing
 def row_put(door: Int64s, head: Int64s) -> bool:
     """Puts the event at work behind the rows of its partition, where there is room; False: the log has none."""
     row, number = head[HIGH], door[LOG_ROWS]
@@ -131,7 +127,7 @@ def row_put(door: Int64s, head: Int64s) -> bool:
     return True
 
 
-@borrowing(INT(INT64S))
+@borrowing
 def row_step(door: Int64s) -> int:
     """Takes in the event at work, and lets time pass; how many rows there are to report, or what hinders it."""
     batch = int64_row(door[SEARCH], BATCH_SIZE)

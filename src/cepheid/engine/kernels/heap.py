@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-from numba import types
-
-from cepheid.engine.data.columns import INT64_ROWS
+from cepheid.engine.data.arrays import Int64Rows
 from cepheid.engine.kernels.compile import borrowing
 
-Queue = npt.NDArray[np.int64]
 
-
-@borrowing(types.void(INT64_ROWS, types.int64, types.int64, types.int64))
-def put_entry(queue: Queue, size: int, time: int, whom: int) -> None:
+@borrowing
+def put_entry(queue: Int64Rows, size: int, time: int, whom: int) -> None:
     """Puts an entry into a queue of a size; there is room."""
     at = size
     while at > 0:
@@ -25,8 +19,8 @@ def put_entry(queue: Queue, size: int, time: int, whom: int) -> None:
     queue[at, 0], queue[at, 1] = time, whom
 
 
-@borrowing(types.void(INT64_ROWS, types.int64))
-def drop_earliest(queue: Queue, size: int) -> None:
+@borrowing
+def drop_earliest(queue: Int64Rows, size: int) -> None:
     """Takes the first entry out of a queue of a size, which it has no longer."""
     size -= 1
     time, whom, at = queue[size, 0], queue[size, 1], 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental import row_step
 from cepheid.engine.incremental.pattern_events import PatternEvents, Step
