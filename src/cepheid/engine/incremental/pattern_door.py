@@ -53,6 +53,7 @@ from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, search_at
 from cepheid.engine.kernels.objects import (
     KIND,
+    PythonObject,
     address,
     clear_error,
     dict_copy,
