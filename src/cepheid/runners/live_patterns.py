@@ -213,6 +213,12 @@ class PatternDoor:
             found = self.go_on(self.at)
         return found
 
+    def _released(self) -> int:
+        """Takes in the dicts that the watermark has passed, and lets time pass; how much there is to report."""
+        if not self.door[d.LOG]:  # tables came last
+            self._look_at_log()
+        return self._gone_on(self.go_on(self.at))
+
     def _hold(self, event: Any) -> bool:
         """Lets an event wait; False: it has to go the long way."""
         found = self.call(event, self.at, p.HOLDS) if type(event) is dict else d.LONG_WAY
@@ -243,7 +249,7 @@ class PatternDoor:
         if mark <= self.before.watermark:
             return 0
         self.door[p.WATERMARK] = mark
-        return self._gone_on(self.go_on(self.at))
+        return self._released()
 
     def _told(self, found: int, as_table: bool) -> Any:
         """What is found, as the last thing that a call of several events does."""
@@ -284,7 +290,7 @@ class PatternDoor:
         self._tidy()
         if waits:
             self.door[p.WATERMARK] = given.first
-            self._gone_on(self.go_on(self.at))
+            self._released()
         self.tables.append(given)
         self.door[d.EVENTS] += table.num_rows
         found = 0
