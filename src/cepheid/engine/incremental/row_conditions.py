@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, fill
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.search.row_pattern.arrange import Arranged, arrange
 from cepheid.engine.search.row_pattern.conditions import concerns_rows_alone, judged, over_rows
 from cepheid.engine.search.row_pattern.implied import at_hand, conjuncts, on_start, without_start_conditions

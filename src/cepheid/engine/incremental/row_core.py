@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.budget import checkpoint
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import storage
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental.one_event import rows_of
 from cepheid.engine.incremental.row_conditions import of_rows

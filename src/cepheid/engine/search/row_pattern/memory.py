@@ -13,18 +13,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
-from numba import types
 
+from cepheid.engine.data.arrays import Int64Rows, Int64s, Uint8Rows, Uint8s
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.search.row_pattern import path_state as j
 from cepheid.engine.search.row_pattern.lowering import Seen
-from cepheid.engine.search.row_pattern.path_state import PATH_STATE, PathState
+from cepheid.engine.search.row_pattern.path_state import PathState
 from cepheid.engine.search.row_pattern.program import JUMP, KEYED, LOOP, SPLIT, TAKE, Program
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.uint8]
 
 # What a part of a key is. The numbers behind it: a set of labels, an offset and a place; an aggregate; rows back.
 FIRST_VALUES, LAST_VALUES, FIRST_ROW, LAST_ROW, FIRST_LABEL, LAST_LABEL, LABEL_BACK = range(7)
@@ -44,29 +40,23 @@ UNREACHED = -1
 class Memory(NamedTuple):
     """The parts of keys, which of them count at which split, and the entries, found by a hash table."""
 
-    parts: Ints  # per part: what it is, and three numbers
-    relevant: Flags  # per split that has keys, and part
-    codes: Ints  # per place that conditions read, and row: equal numbers where they read equal values
-    keys: Ints  # per entry: the split, the row, and the parts
-    alive: Flags  # per entry: does it hold?
-    slots: Ints  # the hash table: entries from 1 on
-    counters: Ints
+    parts: Int64Rows  # per part: what it is, and three numbers
+    relevant: Uint8Rows  # per split that has keys, and part
+    codes: Int64Rows  # per place that conditions read, and row: equal numbers where they read equal values
+    keys: Int64Rows  # per entry: the split, the row, and the parts
+    alive: Uint8s  # per entry: does it hold?
+    slots: Int64s  # the hash table: entries from 1 on
+    counters: Int64s
 
 
-_I, _B = types.int64[:, ::1], types.uint8[:, ::1]
-_I1, _B1 = types.int64[::1], types.uint8[::1]
-MEMORY = types.NamedTuple((_I, _B, _I, _I, _B1, _I1, _I1), Memory)
-INT = types.int64
-
-
-@borrowing(INT(PATH_STATE, INT, INT))
+@borrowing
 def label_at(judge: PathState, place: int, position: int) -> int:
     """The label of a position of the path, if the path has reached it."""
     label: int = judge.labels[place] if 0 <= place <= position else UNREACHED
     return label
 
 
-@borrowing(INT(PATH_STATE, MEMORY, INT, INT, INT, INT))
+@borrowing
 def part_of_key(judge: PathState, memory: Memory, part: int, start: int, row: int, number: int) -> int:
     """What one part of the key is after the path from `start` to the row before `row`."""
     kind, first, second, third = memory.parts[part]
@@ -110,7 +100,7 @@ def part_of_key(judge: PathState, memory: Memory, part: int, start: int, row: in
     return code
 
 
-@borrowing(INT(MEMORY, INT))
+@borrowing
 def slot_of(memory: Memory, entry: int) -> int:
     """Where the hash table has the key of an entry, or would have it."""
     mixed = np.uint64(1469598103934665603)
@@ -135,7 +125,7 @@ def slot_of(memory: Memory, entry: int) -> int:
         slot = (slot + np.uint64(1)) & mask
 
 
-@borrowing(INT(MEMORY, INT, INT, INT))
+@borrowing
 def followed(memory: Memory, part: int, before: int, code: int) -> int:
     """The number of a history that goes on with a code; -2 if there is no room for it."""
     entry: int = memory.counters[USED]
@@ -153,7 +143,7 @@ def followed(memory: Memory, part: int, before: int, code: int) -> int:
     return known
 
 
-@borrowing(INT(PATH_STATE, MEMORY, INT, INT, INT))
+@borrowing
 def history_of(judge: PathState, memory: Memory, part: int, start: int, row: int) -> int:
     """A number for what an aggregate has seen of the path: the same for the same; -2 if there is no room for it."""
     _, group, how, values = memory.parts[part]
@@ -177,7 +167,7 @@ def history_of(judge: PathState, memory: Memory, part: int, start: int, row: int
     return found
 
 
-@borrowing(INT(PATH_STATE, MEMORY, INT, INT, INT, INT))
+@borrowing
 def new_entry(judge: PathState, memory: Memory, split: int, start: int, row: int, number: int) -> int:
     """The entry of a split that is reached for the first time with what lies ahead of it; -1 if it is known.
 
@@ -205,14 +195,14 @@ def new_entry(judge: PathState, memory: Memory, split: int, start: int, row: int
     return entry
 
 
-@borrowing(types.void(MEMORY))
+@borrowing
 def forget(memory: Memory) -> None:
     """Forgets everything."""
     memory.slots[:] = 0
     memory.counters[USED] = 0
 
 
-@kernel(MEMORY(MEMORY))
+@kernel
 def with_more_entries(memory: Memory) -> Memory:
     """The same, with room for twice the entries, and empty."""
     room = 2 * len(memory.keys)
@@ -232,7 +222,7 @@ def no_memory() -> Memory:
     return _memory([], np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.int64), 1)
 
 
-def memory_for(program: Program, judge: PathState, seen: Seen, bounds: Ints) -> Memory:
+def memory_for(program: Program, judge: PathState, seen: Seen, bounds: Int64s) -> Memory:
     """A memory for the splits of a program that have keys, over rows in partitions."""
     rows = int(bounds[-1]) if len(bounds) else 0
     reads = {label: _reads_of(judge, seen, label) for label in range(len(judge.entry))}
@@ -274,7 +264,7 @@ def memory_for(program: Program, judge: PathState, seen: Seen, bounds: Ints) -> 
     return _memory(numbered, relevant, told, MUCH_ROOM if seen.opaque else ROOM)
 
 
-def _with_order(part: tuple[int, int, int, int], codes: list[Ints], judge: PathState) -> tuple[int, int, int, int]:
+def _with_order(part: tuple[int, int, int, int], codes: list[Int64s], judge: PathState) -> tuple[int, int, int, int]:
     """A history whose order counts if there are too many values for their set to be a number."""
     kind, group, how, values = part
     different = int(codes[values].max(initial=0)) + 1 if values >= 0 else 1
@@ -282,7 +272,7 @@ def _with_order(part: tuple[int, int, int, int], codes: list[Ints], judge: PathS
     return kind, group, how if different <= MOST_ONCE else how & ~ONCE, values
 
 
-def _memory(parts: list[tuple[int, int, int, int]], relevant: Flags, codes: Ints, room: int) -> Memory:
+def _memory(parts: list[tuple[int, int, int, int]], relevant: Uint8Rows, codes: Int64Rows, room: int) -> Memory:
     return Memory(
         np.array(parts, np.int64).reshape(-1, 4),
         relevant,
@@ -333,7 +323,7 @@ def _reads_at(judge: PathState, label: int, what: int, place: list[int], names: 
     return found
 
 
-def _codes_of(seen: Seen, reads: list[tuple[str, int]], bounds: Ints, rows: int) -> Ints:
+def _codes_of(seen: Seen, reads: list[tuple[str, int]], bounds: Int64s, rows: int) -> Int64s:
     """Per row a number: equal where all that is read from the row is equal."""
     import pandas as pd  # slow to load
 

@@ -10,18 +10,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.budget import checkpoint, paced
+from cepheid.engine.data.arrays import Int32s
 from cepheid.errors import QueryError
 from cepheid.language import pattern as p
 
 MAX_STEPS = 30_000
 TAKE, SPLIT, JUMP, AT_START, AT_END, REMEMBER, LOOP, DONE = range(8)
 KEYED = -2  # Program.memory from here downwards: splits whose failures are remembered under keys (memory.py)
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 class Program(NamedTuple):

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.candidates import partitions
-from cepheid.engine.data.matches import MISSING, NEVER, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, NEVER, Matches
 from cepheid.engine.data.shared import once
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
@@ -91,8 +91,8 @@ def _ways(bound: BoundQuery, automaton: Automaton[Any], every: list[Matches]) ->
     return Ways(*followed(np.concatenate(rows), np.array(edges), targets, automaton.start))
 
 
-@kernel(types.UniTuple(types.int64[::1], 4)(types.int64[::1], types.int64[:, ::1], types.int64[:, ::1], types.int64))
-def followed(rows: Int64s, edges: Int64s, targets: Int64s, start: int) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+@kernel
+def followed(rows: Int64s, edges: Int64Rows, targets: Int64Rows, start: int) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """The ways of runs: run r has filled place p with rows[edges[p, r] : edges[p, r + 1]]."""
     places, runs = edges.shape[0], edges.shape[1] - 1
     own, before, last = np.zeros(runs, np.int64), np.zeros(runs, np.int64), np.full(runs, -1, np.int64)
