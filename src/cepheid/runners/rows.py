@@ -23,12 +23,15 @@ from cepheid.language.match_recognize.keys import with_columns
 from cepheid.language.match_recognize.syntax import Call, Clause, Identifier, Measure, Mode, Reference, Rows, Star
 from cepheid.language.schema import Schema
 from cepheid.language.zones import zone_called
+from cepheid.plan.automaton import edge_lines
 from cepheid.plan.options import Limits
+from cepheid.plan.row_lowering import lower_rows
 from cepheid.runners.languages import PatternLanguage, StepSearch
 from cepheid.runners.options import RowOptions
 from cepheid.runners.stream.rows import RowStream
 
 SIZE = "rows_of_match"
+MOST_EDGES = 60  # that EXPLAIN prints
 
 
 @dataclass(frozen=True)
@@ -199,8 +202,11 @@ def engine_called(name: str) -> RowEngine:
 
 def explain_clause(clause: Clause, schema: pa.Schema | None = None, tz: str | None = None) -> str:
     """What would be done for a clause."""
-    lines = ["Row pattern", *(f"  {line.strip()}" for line in clause.text.strip().splitlines()), "", "Search"]
-    lines.append("  preferred match at each row, by backtracking")
+    lines = ["Row pattern", *(f"  {line.strip()}" for line in clause.text.strip().splitlines()), "", "Automaton"]
+    edges = list(edge_lines(lower_rows(clause.pattern), str))
+    lines += [f"  {line}" for line in edges[:MOST_EDGES]]
+    lines += [f"  and {len(edges) - MOST_EDGES:,} edges more"] if len(edges) > MOST_EDGES else []
+    lines += ["", "Search", "  preferred match at each row, by backtracking: the first edge of a state first"]
     if schema is None:
         return "\n".join(lines)
     bound = bound_to(clause, schema, tz)
