@@ -26,7 +26,6 @@ PYSPARK = (4, 0)  # the oldest that is tested
 JAVA = 17  # the oldest that Spark 4 runs on
 CASE = "spark.sql.caseSensitive"
 ZONE = "spark.sql.session.timeZone"
-DAEMON = "spark.python.daemon.module"
 DataFrame: TypeAlias = Any  # a PySpark DataFrame, classic or Connect; importing PySpark for its name costs a second
 Session: TypeAlias = Any
 
@@ -108,18 +107,12 @@ def start_session(master: str = "local[*]", name: str = "cepheid", **settings: A
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName(name)
-    workers = {DAEMON: "cepheid.runners.spark.daemon"} if same_python(master) else {}
-    chosen = {key: str(value) for key, value in {**SETTINGS, **workers, **settings}.items()}
+    chosen = {key: str(value) for key, value in {**SETTINGS, **settings}.items()}
     for key, value in with_archive(chosen, archive()).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
-
-
-def same_python(master: str) -> bool:
-    """Do workers run the Python that runs here, with its packages?"""
-    return re.fullmatch(r"local(\[.*\])?", master) is not None and os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:

@@ -35,5 +35,4 @@ def in_worker() -> bool:
     False
     """
     main: Any = sys.modules.get("__main__")
-    parts = str(getattr(main, "__file__", "")).replace("\\", "/")
-    return parts.endswith(("pyspark/daemon.py", "cepheid/runners/spark/daemon.py"))
+    return str(getattr(main, "__file__", "")).endswith(("pyspark/daemon.py", "pyspark\\daemon.py"))
