@@ -65,52 +65,53 @@ COMPETING_TABLES = types.NamedTuple(
 )
 
 
-@borrowing(types.void(TIMED, types.int64, INT64S, INT64S, FLOAT64S))
-def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float64s) -> None:
-    """P(T = t) for all t in low[0] .. high[0], low[1] .. high[1] and so on."""
-    lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
-    index = 0
-    for step in range(len(low)):
-        for instant in range(low[step], high[step] + 1):
-            weight = 0.0
-            if lower <= instant <= upper:
-                weight = share if base < 0 else timed.point[base + instant - lower]
-            row[index] = weight
-            index += 1
+@borrowing(types.void(TIMED, types.int64, types.int64, types.int64, FLOAT64S))
+def spread_point(timed: Timed, event: int, first: int, last: int, row: Float64s) -> None:
+    """P(T = t) for all t in first .. last. Here and below, stretch by stretch: several steps are done at a time."""
+    lower, size, share, base = timed.lower[event], last - first + 1, timed.share[event], timed.base[event]
+    begin = min(max(lower - first, 0), size)
+    end = min(max(timed.upper[event] + 1 - first, begin), size)
+    for index in range(size):
+        row[index] = 0.0
+    for index in range(begin, end):
+        row[index] = share if base < 0 else timed.point[base + first + index - lower]
 
 
-@borrowing(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
-def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
-    """P(it happened, and T <= t + shift) for the same instants."""
-    exists = timed.exists[event]
-    lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
-    index = 0
-    for step in range(len(low)):
-        for instant in range(low[step] + shift, high[step] + shift + 1):
-            weight = 0.0
-            if instant >= upper:
-                weight = 1.0
-            elif instant >= lower:
-                weight = (instant - lower + 1) * share if base < 0 else timed.below[base + instant - lower]
-            row[index] = weight * exists
-            index += 1
+@borrowing(types.void(TIMED, types.int64, types.int64, types.int64, FLOAT64S))
+def spread_before(timed: Timed, event: int, first: int, last: int, row: Float64s) -> None:
+    """P(it happened, and T <= t) for the same instants."""
+    lower, size, share, base = timed.lower[event], last - first + 1, timed.share[event], timed.base[event]
+    exists, begin = timed.exists[event], min(max(lower - first, 0), size)
+    end = min(max(timed.upper[event] - first, begin), size)
+    for index in range(begin):
+        row[index] = 0.0
+    if base < 0:
+        for index in range(begin, end):
+            row[index] = (first + index - lower + 1) * share * exists
+    else:
+        for index in range(begin, end):
+            row[index] = timed.below[base + first + index - lower] * exists
+    for index in range(end, size):
+        row[index] = exists
 
 
-@borrowing(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
-def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
-    """P(T >= t + shift) for the same instants; what never happens counts as later than anything."""
-    exists = timed.exists[event]
-    lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
-    index = 0
-    for step in range(len(low)):
-        for instant in range(low[step] + shift, high[step] + shift + 1):
-            weight = 0.0
-            if instant <= lower:
-                weight = 1.0
-            elif instant <= upper:
-                weight = (upper - instant + 1) * share if base < 0 else timed.above[base + instant - lower]
-            row[index] = weight * exists + (1.0 - exists)
-            index += 1
+@borrowing(types.void(TIMED, types.int64, types.int64, types.int64, FLOAT64S))
+def spread_after(timed: Timed, event: int, first: int, last: int, row: Float64s) -> None:
+    """P(T >= t) for the same instants; what never happens counts as later than anything."""
+    lower, upper, size = timed.lower[event], timed.upper[event], last - first + 1
+    share, base, exists = timed.share[event], timed.base[event], timed.exists[event]
+    begin = min(max(lower + 1 - first, 0), size)
+    end = min(max(upper + 1 - first, begin), size)
+    for index in range(begin):
+        row[index] = exists + (1.0 - exists)
+    if base < 0:
+        for index in range(begin, end):
+            row[index] = (upper - first - index + 1) * share * exists + (1.0 - exists)
+    else:
+        for index in range(begin, end):
+            row[index] = timed.above[base + first + index - lower] * exists + (1.0 - exists)
+    for index in range(end, size):
+        row[index] = 1.0 - exists
 
 
 @kernel(types.Tuple((INT64S, INT64S, INT64_ROWS))(INT64S, types.int64))
@@ -190,8 +191,7 @@ def tables(
         size += high[step] - low[step] + 1
     weight, number = np.empty(size), len(competitors)
     for step in range(length):
-        start = offset[step] + low[step]
-        spread_point(timed, chosen[step], low[step : step + 1], high[step : step + 1], weight[start:])
+        spread_point(timed, chosen[step], low[step], high[step], weight[offset[step] + low[step] :])
     point, before, after = np.empty((number, size)), np.empty((number, size)), np.empty((number, size))
     early = np.empty((number if edged else 0, high[final] - low[final] + 1))
     late = np.empty((number if edged else 0, high[0] - low[0] + 1))
@@ -201,14 +201,17 @@ def tables(
         first[competitor], last[competitor] = timed.lower[event], timed.upper[event]
         if timed.exists[event] < 1.0:
             last[competitor] = NEVER  # it may not happen at all, which is as good as happening later than anything
-        spread_before(timed, event, low, high, 0, before[competitor])
-        spread_after(timed, event, low, high, 0, after[competitor])
+        for step in range(length):
+            start = offset[step] + low[step]
+            spread_before(timed, event, low[step], high[step], before[competitor, start:])
+            spread_after(timed, event, low[step], high[step], after[competitor, start:])
+            if competitor >= singles[length + 1]:
+                spread_point(timed, event, low[step], high[step], point[competitor, start:])
         if competitor >= singles[length + 1]:
-            spread_point(timed, event, low, high, point[competitor])
             point[competitor] *= timed.exists[event]
         if edged:
-            spread_before(timed, event, low[final:], high[final:], -window, early[competitor])
-            spread_after(timed, event, low[:1], high[:1], window, late[competitor])
+            spread_before(timed, event, low[final] - window, high[final] - window, early[competitor])
+            spread_after(timed, event, low[0] + window, high[0] + window, late[competitor])
     coupled = edged or (length > 1 and high[final] - low[0] >= window)
     return CompetingTables(
         low, high, window, coupled, offset, weight, singles, disturbs, point, before, after, early, late, first, last

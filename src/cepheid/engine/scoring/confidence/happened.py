@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64S
+from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import borrowing, kernel
@@ -43,34 +43,61 @@ class Undecided(NamedTuple):
 UNDECIDED = types.NamedTuple((*(INT64S,) * 4, types.int64), Undecided)
 
 
-@kernel(UNDECIDED(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64S))
-def undecided(lower: Int64s, upper: Int64s, exists: Float64s, low: Int64s, high: Int64s, keys: Int64s) -> Undecided:
-    """The competing events, by their keys: competitor * (number of gaps) + gap, sorted, each once."""
+class Buffers(NamedTuple):
+    """Room for competing events and for sums, made once for many matches."""
+
+    competing: npt.NDArray[np.int64]  # keys, and a row for each field of `Undecided`
+    events: npt.NDArray[np.int64]  # of the match: bounds of their instants, and who has a bit
+    sums: Float64s
+
+
+BUFFERS = types.NamedTuple((INT64_ROWS, INT64_ROWS, FLOAT64S), Buffers)
+
+
+@kernel(BUFFERS(types.int64, types.int64, types.int64))
+def new_buffers(keys: int, length: int, sums: int) -> Buffers:
+    """Room for so many keys, events of a match, and sums."""
+    events = np.empty((3, max(length, MOST_BITS + 1)), np.int64)
+    return Buffers(np.empty((5, keys), np.int64), events, np.empty(sums))
+
+
+@borrowing(types.UniTuple(types.int64, 2)(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64S, INT64_ROWS))
+def undecided(
+    lower: Int64s,
+    upper: Int64s,
+    exists: Float64s,
+    low: Int64s,
+    high: Int64s,
+    keys: Int64s,
+    found: npt.NDArray[np.int64],
+) -> tuple[int, int]:
+    """Writes the competing events, by their keys: competitor * (number of gaps) + gap, sorted, each once.
+
+    Into rows as `Buffers` have them. Returns how many these are, and how many bits they need.
+    """
     final, gaps, count, fits = len(low) - 1, len(low) + 1, 0, len(low) > 1
-    event, gap = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    enters, leaves = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    event, gap, enters, leaves = found[1], found[2], found[3], found[4]
     index = 0
     while index < len(keys) and fits:
-        end = index
-        while end < len(keys) and keys[end] // gaps == keys[index] // gaps:
-            fits = fits and 0 < keys[end] % gaps <= final
+        end, one = index, keys[index] // gaps
+        while end < len(keys) and keys[end] < (one + 1) * gaps:
+            fits = fits and 0 < keys[end] - one * gaps <= final
             end += 1
-        event[count], gap[count] = keys[index] // gaps, keys[index] % gaps
+        event[count], gap[count] = one, keys[index] - one * gaps
         if end - index == final:
             gap[count] = EVERY
         fits = fits and (end - index == final or end - index == 1)
         if fits:
-            last = upper[event[count]] if exists[event[count]] >= 1.0 else NEVER  # as good as later than anything
-            enters[count], leaves[count] = span(low, high, gap[count], lower[event[count]], last)
+            last = upper[one] if exists[one] >= 1.0 else NEVER  # as good as later than anything
+            enters[count], leaves[count] = span(low, high, gap[count], lower[one], last)
         count, index = count + 1, end
-    event, gap, enters, leaves = event[:count], gap[:count], enters[:count], leaves[:count]
     bits = -1
     for step in range(final if fits else 0):
         alive = 0
         for competitor in range(count):
             alive += 1 if enters[competitor] <= step < leaves[competitor] else 0
         bits = max(bits, alive)
-    return Undecided(event, gap, enters, leaves, bits)
+    return count, bits
 
 
 @borrowing(types.UniTuple(types.int64, 2)(INT64S, INT64S, types.int64, types.int64, types.int64), inline=True)
@@ -103,9 +130,7 @@ def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) 
             changes += 0.5 if competing.enters[competitor] <= step <= competing.leaves[competitor] else 0.0
         total += states * changes * (high[step] - low[step] + 1.0)
     if final == 2:  # run by run of the middle event
-        ties, runs = 1.0, min(high[1] - low[1] + 1.0, 2.0 * len(competing.event) + 1.0)
-        for competitor in range(len(competing.event)):
-            ties *= 2.0 if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2 else 1.0
+        ties, runs = 2.0 ** ties_of(competing), min(high[1] - low[1] + 1.0, 2.0 * len(competing.event) + 1.0)
         return float(runs * (len(competing.event) + 5.0 * ties) * 0.5 * (high[0] - low[0] + high[2] - low[2] + 2.0))
     return float(
         total * (1.0 + max(0, min(high[0], high[final] - window) - low[0] + 1))
@@ -118,13 +143,12 @@ def harmless(
 ) -> None:
     """For each instant of an event: P(the competitor comes without harm, as this event decides)."""
     event, gap, final = competing.event[competitor], competing.gap[competitor], len(low) - 1
-    begin, end = low[step : step + 1], high[step : step + 1]
     if (gap == EVERY and step == final) or gap == step != EVERY:
-        spread_after(timed, event, begin, end, 0, row)
+        spread_after(timed, event, low[step], high[step], row)
     elif gap != EVERY or step == 0:
-        spread_before(timed, event, begin, end, 0, row)
+        spread_before(timed, event, low[step], high[step], row)
     else:
-        spread_point(timed, event, begin, end, row)
+        spread_point(timed, event, low[step], high[step], row)
         exists = timed.exists[event]
         for index in range(high[step] - low[step] + 1):
             row[index] *= exists
@@ -210,7 +234,7 @@ def decide(
             count -= 1
             for index in range(slot, count):
                 slots[index] = slots[index + 1]
-    spread_point(timed, chosen[step], low[step : step + 1], high[step : step + 1], factor)
+    spread_point(timed, chosen[step], low[step], high[step], factor)
     for competitor in range(len(competing.event)):
         if competing.enters[competitor] == step == competing.leaves[competitor]:
             harmless(timed, competing, competitor, step, low, high, row)
@@ -258,7 +282,7 @@ class Three(NamedTuple):
     """Three events: by competitor, and in the row behind for the event itself, what `harmless` says of each."""
 
     before: Rows  # the instants of the first event; in the last row: room for the sum
-    chances: Rows  # ... of the middle one
+    chances: Rows  # ... of the middle one; in the last row: 1 where something changes behind the instant
     after: Rows  # ... and of the last one
     starts: Rows  # room: by who has happened by the middle event, and by instant of the first one
     ends: Rows  # the same for the last one
@@ -267,62 +291,61 @@ class Three(NamedTuple):
 THREE = types.NamedUniTuple(FLOAT64_ROWS, 5, Three)
 
 
-@kernel(THREE(types.int64, types.int64, types.int64, types.int64, types.int64))
-def new_three(competing: int, bits: int, first: int, middle: int, last: int) -> Three:
-    """Room for so many competing events and instants."""
-    states = 1 << bits
-    return Three(
-        np.empty((competing + 2, first)),
-        np.empty((competing + 1, middle)),
-        np.empty((competing + 1, last)),
-        np.empty((states, first)),
-        np.empty((states, last)),
-    )
-
-
 @borrowing(types.void(TIMED, UNDECIDED, INT64S, INT64S, INT64S, THREE))
 def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
     """All that depends on one event only."""
-    number = len(competing.event)
+    number, size = len(competing.event), high[1] - low[1]
+    change = three.chances[number + 1]
+    for index in range(size + 1):
+        change[index] = 0.0
     for competitor in range(number):
         harmless(timed, competing, competitor, 1, low, high, three.chances[competitor])
         if competing.enters[competitor] == 0:
             harmless(timed, competing, competitor, 0, low, high, three.before[competitor])
         if competing.leaves[competitor] == 2:
             harmless(timed, competing, competitor, 2, low, high, three.after[competitor])
-    spread_point(timed, chosen[0], low[:1], high[:1], three.before[number])
-    spread_point(timed, chosen[1], low[1:2], high[1:2], three.chances[number])
-    spread_point(timed, chosen[2], low[2:], high[2:], three.after[number])
+    spread_point(timed, chosen[0], low[0], high[0], three.before[number])
+    spread_point(timed, chosen[1], low[1], high[1], three.chances[number])
+    spread_point(timed, chosen[2], low[2], high[2], three.after[number])
+    for competitor in range(number + 1):
+        row = three.chances[competitor]
+        for index in range(size):
+            change[index] = 1.0 if row[index] != row[index + 1] else change[index]
 
 
 @borrowing(types.int64(THREE, INT64S, INT64S, types.int64))
 def run_from(three: Three, low: Int64s, high: Int64s, middle: int) -> int:
     """The last instant of the middle event up to which nothing changes for competitors or for a neighbour."""
-    stop, number = middle, three.chances.shape[0]
-    while stop < high[1] and (stop + 1 < low[2] or middle > high[0]):
-        at = stop - low[1]
-        for competitor in range(number):
-            if three.chances[competitor, at] != three.chances[competitor, at + 1]:
-                return stop
+    stop, change = middle, three.chances[three.chances.shape[0] - 1]
+    while stop < high[1] and (stop + 1 < low[2] or middle > high[0]) and change[stop - low[1]] == 0.0:
         stop += 1
     return stop
 
 
 @borrowing(types.int64(UNDECIDED, THREE, INT64S, INT64S, types.int64, types.int64))
 def fill_run(competing: Undecided, three: Three, low: Int64s, high: Int64s, begin: int, stop: int) -> int:
-    """What both sides weigh while the middle event lies in begin .. stop; how many competitors tie one to the other."""
+    """What both sides weigh while the middle event lies in begin .. stop; how many competitors tie one to the other.
+
+    Only instants of the first event before `stop`, and of the last one after `begin`, are filled.
+    """
     number, at, count = len(competing.event), begin - low[1], 0
-    start, end, weight = three.starts[0], three.ends[0], three.chances[number, at]
-    for index in range(len(start)):  # how many instants of the run come after it
-        start[index] = three.before[number, index] * max(0, stop - max(begin, low[0] + index + 1) + 1)
+    size, skipped = reached_by(three, low, begin, stop)
+    start, end, weight = three.starts[0, :size], three.ends[0, skipped:], three.chances[number, at]
+    first, last = three.before[number, :size], three.after[number, skipped:]
+    for index in range(size):
+        start[index] = first[index]
     for index in range(len(end)):
-        end[index] = three.after[number, index]
-    if stop >= low[2]:
-        for index in range(len(end)):
-            end[index] *= max(0, min(stop, low[2] + index - 1) - begin + 1)
-        if stop > begin:  # then all of them come after the first event: they are counted here
-            for index in range(len(start)):
-                start[index] = three.before[number, index]
+        end[index] = last[index]
+    if stop > begin and stop >= low[2]:  # then all of them come after the first event: they are counted here
+        for index in range(min(stop - low[2] - skipped + 1, len(end))):
+            end[index] *= low[2] + skipped + index - begin
+        for index in range(max(stop - low[2] - skipped + 1, 0), len(end)):
+            end[index] *= stop - begin + 1
+    elif stop > begin:  # how many instants of the run come after the first event
+        for index in range(min(begin - low[0], size)):
+            start[index] *= stop - begin + 1
+        for index in range(max(begin - low[0], 0), size):
+            start[index] *= stop - low[0] - index
     for competitor in range(number):
         chance, early, late = (
             three.chances[competitor, at],
@@ -330,68 +353,121 @@ def fill_run(competing: Undecided, three: Three, low: Int64s, high: Int64s, begi
             competing.leaves[competitor] == 2,
         )
         if early and not late:
-            row = three.before[competitor]
-            for index in range(len(start)):
+            row = three.before[competitor, :size]
+            for index in range(size):
                 start[index] *= row[index] + chance
         elif late and not early:
-            row = three.after[competitor]
+            row = three.after[competitor, skipped:]
             for index in range(len(end)):
                 end[index] *= row[index] + chance
         elif not early:
             weight *= chance
-    for index in range(len(start)):
+    for index in range(size):
         start[index] *= weight
     for competitor in range(number):
         if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2:
-            tie(three, competitor, at, count)
+            tie(three, competitor, at, count, size, skipped)
             count += 1
     return count
 
 
-@borrowing(types.void(THREE, types.int64, types.int64, types.int64), inline=True)
-def tie(three: Three, competitor: int, at: int, count: int) -> None:
+@borrowing(types.UniTuple(types.int64, 2)(THREE, INT64S, types.int64, types.int64), inline=True)
+def reached_by(three: Three, low: Int64s, begin: int, stop: int) -> tuple[int, int]:
+    """How many instants of the first event come before `stop`, and of the last one not after `begin`."""
+    size, width = three.starts.shape[1], three.ends.shape[1]
+    return min(size, max(stop - low[0], 0)), min(width, max(begin + 1 - low[2], 0))
+
+
+@borrowing(types.void(THREE, *(types.int64,) * 5), inline=True)
+def tie(three: Three, competitor: int, at: int, count: int, size: int, skipped: int) -> None:
     """A bit more: a competitor may have happened by the middle event, or it comes from the last one on."""
-    before, after, chance = three.before[competitor], three.after[competitor], three.chances[competitor, at]
+    before, after = three.before[competitor, :size], three.after[competitor, skipped:]
+    chance = three.chances[competitor, at]
     for state in range(1 << count):
-        done, waiting = three.starts[state | (1 << count)], three.starts[state]
+        done, waiting = three.starts[state | (1 << count), :size], three.starts[state, :size]
         for index in range(len(done)):
             done[index] = waiting[index] * (before[index] + chance)
-        done, waiting = three.ends[state | (1 << count)], three.ends[state]
+        done, waiting = three.ends[state | (1 << count), skipped:], three.ends[state, skipped:]
         for index in range(len(done)):
             done[index] = waiting[index]
             waiting[index] *= after[index]
 
 
+@borrowing(types.float64(FLOAT64S), inline=True)
+def total_of(row: Float64s) -> float:
+    """The sum, by four running ones that a processor adds up side by side."""
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    size = len(row)
+    for index in range(0, size - 3, 4):
+        one, two, three, four = one + row[index], two + row[index + 1], three + row[index + 2], four + row[index + 3]
+    for index in range(size - size % 4, size):
+        one += row[index]
+    return (one + two) + (three + four)
+
+
 RANGED = types.Tuple((types.float64, types.int64, types.int64))
 
 
-@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, THREE))
+@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, THREE))
 def by_runs_of_the_middle(
+    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three
+) -> tuple[float, int, int]:
+    """The probability and the tightest range of three events that no window cuts: both sides are added up apart."""
+    fill_three(timed, competing, chosen, low, high, three)
+    total, earliest, latest, middle = 0.0, high[0] + 1, low[2] - 1, low[1]
+    while middle <= high[1] and stop_flag() == 0:
+        stop = run_from(three, low, high, middle)
+        count = fill_run(competing, three, low, high, middle, stop)
+        size, skipped = reached_by(three, low, middle, stop)
+        for state in range(1 << count):
+            share, reach = three.starts[state, :size], three.ends[state, skipped:]
+            part = total_of(share) * total_of(reach)
+            if part == 0.0:
+                continue
+            total += part
+            index = 0
+            while low[0] + index < earliest and share[index] == 0.0:
+                index += 1
+            earliest = min(earliest, low[0] + index)
+            index = len(reach) - 1
+            while low[2] + skipped + index > latest and reach[index] == 0.0:
+                index -= 1
+            latest = max(latest, low[2] + skipped + index)
+        middle = stop + 1
+    return total, earliest, latest
+
+
+@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, THREE))
+def by_runs_in_the_window(
     timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, three: Three
 ) -> tuple[float, int, int]:
-    """The probability and the tightest range of three events: the first and the last one's instants side by side."""
+    """The same where the window cuts them: the first and the last one's instants side by side."""
     fill_three(timed, competing, chosen, low, high, three)
     size, last, alone = high[0] - low[0] + 1, high[2] - low[2], three.before[len(competing.event) + 1]
     shift, latest = low[0] + window - 1 - low[2], -1  # where the window of the first instant ends
     begin = min(max(0, -shift), size)
-    cut = min(size, max(begin, last - shift))
     for index in range(size):
         alone[index] = 0.0
     middle = low[1]
     while middle <= high[1] and stop_flag() == 0:
         stop = run_from(three, low, high, middle)
         count = fill_run(competing, three, low, high, middle, stop)
+        stops, skipped = reached_by(three, low, middle, stop)
+        cut = min(stops, max(begin, last - shift))
         for state in range(1 << count):
-            reach, share, total = three.ends[state], three.starts[state], 0.0
+            reach, share, total = three.ends[state], three.starts[state, :stops], 0.0
+            for index in range(skipped):
+                reach[index] = 0.0
             latest = max(latest, last_of(share, reach, begin, shift))
-            for index in range(last + 1):
+            for index in range(skipped, last + 1):
                 total += reach[index]
                 reach[index] = total
-            inside, limits = share[begin:cut], reach[begin + shift : cut + shift]
-            found = alone[begin:cut]
-            for index in range(cut - begin):
-                found[index] += inside[index] * limits[index]
-            for index in range(cut, size):
+            if begin < cut:
+                inside, limits = share[begin:cut], reach[begin + shift : cut + shift]
+                found = alone[begin:cut]
+                for index in range(cut - begin):
+                    found[index] += inside[index] * limits[index]
+            for index in range(max(cut, begin), stops):
                 alone[index] += share[index] * total
         middle = stop + 1
     total, earliest = 0.0, high[0] + 1
@@ -412,19 +488,6 @@ def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
     while last >= 0 and reach[last] == 0.0:
         last -= 1
     return last
-
-
-@kernel(ROOM(types.int64, types.int64))
-def new_room(bits: int, widest: int) -> Room:
-    """Room for so many bits and instants."""
-    states = 1 << bits
-    return Room(
-        np.empty((states, widest)),
-        np.empty((states, widest)),
-        np.empty(widest),
-        np.empty(widest),
-        np.empty(bits + 1, np.int64),
-    )
 
 
 @borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, ROOM))
@@ -465,18 +528,55 @@ def from_event_to_event(
     return total, earliest, latest
 
 
-@kernel(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64))
+@borrowing(types.int64(UNDECIDED), inline=True)
+def ties_of(competing: Undecided) -> int:
+    """How many competitors may come by the first event of three, or from the last one on."""
+    ties = 0
+    for competitor in range(len(competing.event)):
+        ties += 1 if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2 else 0
+    return ties
+
+
+@borrowing(types.int64(UNDECIDED, INT64S, INT64S))
+def sums_for(competing: Undecided, low: Int64s, high: Int64s) -> int:
+    """How many numbers `by_who_happened` needs room for."""
+    number, widest, total = len(competing.event) + 2, 0, 0
+    for step in range(len(low)):
+        widest, total = max(widest, high[step] - low[step] + 1), total + high[step] - low[step] + 1
+    if len(low) == 3:
+        return int(total * (number + (1 << ties_of(competing))))
+    return int(widest * (2 + (2 << competing.bits)))
+
+
+@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, BUFFERS))
 def by_who_happened(
-    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
+    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, room: Buffers
 ) -> tuple[float, int, int]:
     """The probability and the tightest range."""
-    final, widest, ties = len(low) - 1, 0, 0
-    if final == 2:
-        for competitor in range(len(competing.event)):
-            ties += 1 if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2 else 0
-        three = new_three(len(competing.event), ties, high[0] - low[0] + 1, high[1] - low[1] + 1, high[2] - low[2] + 1)
-        return by_runs_of_the_middle(timed, competing, chosen, low, high, window, three)
+    final, widest, number, sums = len(low) - 1, 0, len(competing.event) + 2, room.sums
     for step in range(final + 1):
         widest = max(widest, high[step] - low[step] + 1)
-    room = new_room(competing.bits, widest)
-    return from_event_to_event(timed, competing, chosen, low, high, window, low.copy(), high.copy(), room)
+    if final == 2:
+        first, middle, last = high[0] - low[0] + 1, high[1] - low[1] + 1, high[2] - low[2] + 1
+        states, begin = 1 << ties_of(competing), number * (first + middle + last)
+        three = Three(
+            sums[: number * first].reshape((number, first)),
+            sums[number * first : number * (first + middle)].reshape((number, middle)),
+            sums[number * (first + middle) : begin].reshape((number, last)),
+            sums[begin : begin + states * first].reshape((states, first)),
+            sums[begin + states * first : begin + states * (first + last)].reshape((states, last)),
+        )
+        if high[2] - low[0] < window:
+            return by_runs_of_the_middle(timed, competing, chosen, low, high, three)
+        return by_runs_in_the_window(timed, competing, chosen, low, high, window, three)
+    size, begin_at, end_at = widest << competing.bits, room.events[0, : final + 1], room.events[1, : final + 1]
+    for step in range(final + 1):
+        begin_at[step], end_at[step] = low[step], high[step]
+    sweep = Room(
+        sums[:size].reshape((1 << competing.bits, widest)),
+        sums[size : 2 * size].reshape((1 << competing.bits, widest)),
+        sums[2 * size : 2 * size + widest],
+        sums[2 * size + widest : 2 * size + 2 * widest],
+        room.events[2],
+    )
+    return from_event_to_event(timed, competing, chosen, low, high, window, begin_at, end_at, sweep)

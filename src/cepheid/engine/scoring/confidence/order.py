@@ -17,10 +17,14 @@ from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT6
 from cepheid.engine.data.timed import TIMED, Timed, at_instant, between
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.scoring.confidence.bounds import NO_WINDOW
+from cepheid.engine.scoring.confidence.happened import BUFFERS, Buffers, new_buffers
 from cepheid.engine.scoring.confidence.memory import MEMORY, Memory, new_memory
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
+
+COMPETING = 64  # events that there is room for: with more, a match is judged with arrays of its own...
+SUMS = 1 << 16  # ... as with more sums
 
 
 class Workspace(NamedTuple):
@@ -33,11 +37,12 @@ class Workspace(NamedTuple):
     words: npt.NDArray[np.float64]  # events x events
     more: npt.NDArray[np.float64]
     memory: Memory  # of matches that were judged before
+    chosen: Int64s  # the events of the match at hand...
+    found: npt.NDArray[np.int64]  # ... its competing events, two rows as `CompetingEvents` has them...
+    buffers: Buffers  # ... and room for its confidence
 
 
-WORKSPACE = types.NamedTuple(
-    (FLOAT64S, FLOAT64S, FLOAT64S, FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64_ROWS, MEMORY), Workspace
-)
+WORKSPACE = types.NamedTuple((*(FLOAT64S,) * 3, *(FLOAT64_ROWS,) * 3, MEMORY, INT64S, INT64_ROWS, BUFFERS), Workspace)
 
 
 @kernel(WORKSPACE(types.int64, types.int64))
@@ -51,6 +56,9 @@ def workspace(width: int, length: int) -> Workspace:
         np.empty((length, length + 1)),
         np.empty((length, length + 1)),
         new_memory(),
+        np.empty(length, np.int64),
+        np.empty((2, COMPETING), np.int64),
+        new_buffers(COMPETING * (length + 1), length, SUMS),
     )
 
 
