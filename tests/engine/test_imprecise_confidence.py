@@ -134,7 +134,7 @@ def from_event_to_event(
     """The answer of running sums, if they are for such competitors."""
     room = new_buffers(len(keys), len(low), 0)
     count, bits = undecided(timed.lower, timed.upper, timed.exists, low, high, keys, room.competing)
-    competing = Undecided(*(row[:count] for row in room.competing[1:]), bits)
+    competing = Undecided(*(row[:count] for row in room.competing[1:5]), bits)
     if bits < 0:
         return []
     room = room._replace(sums=np.full(sums_for(competing, low, high), np.nan))

@@ -65,10 +65,10 @@ COMPETING_TABLES = types.NamedTuple(
 )
 
 
-@borrowing(types.void(TIMED, types.int64, types.int64, types.int64, FLOAT64S))
-def spread_point(timed: Timed, event: int, first: int, last: int, row: Float64s) -> None:
-    """P(T = t) for all t in first .. last. Here and below, stretch by stretch: several steps are done at a time."""
-    lower, size, share, base = timed.lower[event], last - first + 1, timed.share[event], timed.base[event]
+@borrowing(types.void(TIMED, types.int64, types.int64, FLOAT64S))
+def spread_point(timed: Timed, event: int, first: int, row: Float64s) -> None:
+    """P(T = t) for all t from `first` on. Here and below, stretch by stretch: several steps are done at a time."""
+    lower, size, share, base = timed.lower[event], len(row), timed.share[event], timed.base[event]
     begin = min(max(lower - first, 0), size)
     end = min(max(timed.upper[event] + 1 - first, begin), size)
     for index in range(size):
@@ -77,10 +77,10 @@ def spread_point(timed: Timed, event: int, first: int, last: int, row: Float64s)
         row[index] = share if base < 0 else timed.point[base + first + index - lower]
 
 
-@borrowing(types.void(TIMED, types.int64, types.int64, types.int64, FLOAT64S))
-def spread_before(timed: Timed, event: int, first: int, last: int, row: Float64s) -> None:
+@borrowing(types.void(TIMED, types.int64, types.int64, FLOAT64S))
+def spread_before(timed: Timed, event: int, first: int, row: Float64s) -> None:
     """P(it happened, and T <= t) for the same instants."""
-    lower, size, share, base = timed.lower[event], last - first + 1, timed.share[event], timed.base[event]
+    lower, size, share, base = timed.lower[event], len(row), timed.share[event], timed.base[event]
     exists, begin = timed.exists[event], min(max(lower - first, 0), size)
     end = min(max(timed.upper[event] - first, begin), size)
     for index in range(begin):
@@ -95,10 +95,10 @@ def spread_before(timed: Timed, event: int, first: int, last: int, row: Float64s
         row[index] = exists
 
 
-@borrowing(types.void(TIMED, types.int64, types.int64, types.int64, FLOAT64S))
-def spread_after(timed: Timed, event: int, first: int, last: int, row: Float64s) -> None:
+@borrowing(types.void(TIMED, types.int64, types.int64, FLOAT64S))
+def spread_after(timed: Timed, event: int, first: int, row: Float64s) -> None:
     """P(T >= t) for the same instants; what never happens counts as later than anything."""
-    lower, upper, size = timed.lower[event], timed.upper[event], last - first + 1
+    lower, upper, size = timed.lower[event], timed.upper[event], len(row)
     share, base, exists = timed.share[event], timed.base[event], timed.exists[event]
     begin = min(max(lower + 1 - first, 0), size)
     end = min(max(upper + 1 - first, begin), size)
@@ -191,7 +191,7 @@ def tables(
         size += high[step] - low[step] + 1
     weight, number = np.empty(size), len(competitors)
     for step in range(length):
-        spread_point(timed, chosen[step], low[step], high[step], weight[offset[step] + low[step] :])
+        spread_point(timed, chosen[step], low[step], weight[offset[step] + low[step] : offset[step] + high[step] + 1])
     point, before, after = np.empty((number, size)), np.empty((number, size)), np.empty((number, size))
     early = np.empty((number if edged else 0, high[final] - low[final] + 1))
     late = np.empty((number if edged else 0, high[0] - low[0] + 1))
@@ -202,16 +202,16 @@ def tables(
         if timed.exists[event] < 1.0:
             last[competitor] = NEVER  # it may not happen at all, which is as good as happening later than anything
         for step in range(length):
-            start = offset[step] + low[step]
-            spread_before(timed, event, low[step], high[step], before[competitor, start:])
-            spread_after(timed, event, low[step], high[step], after[competitor, start:])
+            start, stop = offset[step] + low[step], offset[step] + high[step] + 1
+            spread_before(timed, event, low[step], before[competitor, start:stop])
+            spread_after(timed, event, low[step], after[competitor, start:stop])
             if competitor >= singles[length + 1]:
-                spread_point(timed, event, low[step], high[step], point[competitor, start:])
+                spread_point(timed, event, low[step], point[competitor, start:stop])
         if competitor >= singles[length + 1]:
             point[competitor] *= timed.exists[event]
         if edged:
-            spread_before(timed, event, low[final] - window, high[final] - window, early[competitor])
-            spread_after(timed, event, low[0] + window, high[0] + window, late[competitor])
+            spread_before(timed, event, low[final] - window, early[competitor])
+            spread_after(timed, event, low[0] + window, late[competitor])
     coupled = edged or (length > 1 and high[final] - low[0] >= window)
     return CompetingTables(
         low, high, window, coupled, offset, weight, singles, disturbs, point, before, after, early, late, first, last

@@ -17,7 +17,7 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import TIMED, Timed
+from cepheid.engine.data.timed import TIMED, Timed, at_instant, onwards, up_to
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.scoring.confidence.competing_tables import spread_after, spread_before, spread_point
@@ -46,7 +46,7 @@ UNDECIDED = types.NamedTuple((*(INT64S,) * 4, types.int64), Undecided)
 class Buffers(NamedTuple):
     """Room for competing events and for sums, made once for many matches."""
 
-    competing: npt.NDArray[np.int64]  # keys, and a row for each field of `Undecided`
+    competing: npt.NDArray[np.int64]  # keys, a row for each field of `Undecided`, and one for their order
     events: npt.NDArray[np.int64]  # of the match: bounds of their instants, and who has a bit
     sums: Float64s
 
@@ -58,7 +58,7 @@ BUFFERS = types.NamedTuple((INT64_ROWS, INT64_ROWS, FLOAT64S), Buffers)
 def new_buffers(keys: int, length: int, sums: int) -> Buffers:
     """Room for so many keys, events of a match, and sums."""
     events = np.empty((3, max(length, MOST_BITS + 1)), np.int64)
-    return Buffers(np.empty((5, keys), np.int64), events, np.empty(sums))
+    return Buffers(np.empty((6, keys), np.int64), events, np.empty(sums))
 
 
 @borrowing(types.UniTuple(types.int64, 2)(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64S, INT64_ROWS))
@@ -137,20 +137,20 @@ def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) 
     )  # each that the window is cut for
 
 
-@borrowing(types.void(TIMED, UNDECIDED, types.int64, types.int64, INT64S, INT64S, FLOAT64S), inline=True)
+@borrowing(types.void(TIMED, UNDECIDED, *(types.int64,) * 4, FLOAT64S))
 def harmless(
-    timed: Timed, competing: Undecided, competitor: int, step: int, low: Int64s, high: Int64s, row: Float64s
+    timed: Timed, competing: Undecided, competitor: int, step: int, final: int, low: int, row: Float64s
 ) -> None:
-    """For each instant of an event: P(the competitor comes without harm, as this event decides)."""
-    event, gap, final = competing.event[competitor], competing.gap[competitor], len(low) - 1
+    """For each instant of an event from `low` on: P(the competitor comes without harm, as this event decides)."""
+    event, gap = competing.event[competitor], competing.gap[competitor]
     if (gap == EVERY and step == final) or gap == step != EVERY:
-        spread_after(timed, event, low[step], high[step], row)
+        spread_after(timed, event, low, row)
     elif gap != EVERY or step == 0:
-        spread_before(timed, event, low[step], high[step], row)
+        spread_before(timed, event, low, row)
     else:
-        spread_point(timed, event, low[step], high[step], row)
+        spread_point(timed, event, low, row)
         exists = timed.exists[event]
-        for index in range(high[step] - low[step] + 1):
+        for index in range(len(row)):
             row[index] *= exists
 
 
@@ -226,18 +226,19 @@ def decide(
     room: Room,
 ) -> int:
     """One event of the match: who has happened by its instants, and what they weigh. Returns how many have a bit."""
-    width, slots, row, factor = high[step] - low[step] + 1, room.slots, room.row, room.factor
+    width, slots, final = high[step] - low[step] + 1, room.slots, len(low) - 1
+    row, factor = room.row[:width], room.factor[:width]
     for slot in range(count - 1, -1, -1):
         if competing.leaves[slots[slot]] == step:
-            harmless(timed, competing, slots[slot], step, low, high, row)
+            harmless(timed, competing, slots[slot], step, final, low[step], row)
             take_bit(now, slot, count, row, width)
             count -= 1
             for index in range(slot, count):
                 slots[index] = slots[index + 1]
-    spread_point(timed, chosen[step], low[step], high[step], factor)
+    spread_point(timed, chosen[step], low[step], factor)
     for competitor in range(len(competing.event)):
         if competing.enters[competitor] == step == competing.leaves[competitor]:
-            harmless(timed, competing, competitor, step, low, high, row)
+            harmless(timed, competing, competitor, step, final, low[step], row)
             for index in range(width):
                 factor[index] *= row[index]
     for state in range(1 << count):
@@ -245,11 +246,11 @@ def decide(
         for index in range(width):
             target[index] *= factor[index]
     for slot in range(count):
-        harmless(timed, competing, slots[slot], step, low, high, row)
+        harmless(timed, competing, slots[slot], step, final, low[step], row)
         set_bit(now, slot, count, row, width)
     for competitor in range(len(competing.event)):
         if competing.enters[competitor] == step < competing.leaves[competitor]:
-            harmless(timed, competing, competitor, step, low, high, row)
+            harmless(timed, competing, competitor, step, final, low[step], row)
             give_bit(now, count, row, width)
             slots[count] = competitor
             count += 1
@@ -279,115 +280,147 @@ def summed(
 
 
 class Three(NamedTuple):
-    """Three events: by competitor, and in the row behind for the event itself, what `harmless` says of each."""
+    """Three events. Competitors that tie the first one to the last come first, then those of the first alone, then
+    those of the last alone, then others.
 
-    before: Rows  # the instants of the first event; in the last row: room for the sum
-    chances: Rows  # ... of the middle one; in the last row: 1 where something changes behind the instant
-    after: Rows  # ... and of the last one
-    starts: Rows  # room: by who has happened by the middle event, and by instant of the first one
+    Loops are short, so what is left over behind steps that a processor does at once would take most of the time: rows
+    are filled up to a multiple of PACE, where the event itself weighs nothing.
+    """
+
+    order: Int64s  # the competitors
+    ties: int
+    early: int
+    late: int
+    before: Rows  # what `harmless` says of ties and early ones by instant of the first event; of that event; zeros
+    after: Rows  # the same of ties and late ones for the last event
+    starts: Rows  # by who has happened by the middle event, and by instant of the first one: what it weighs
     ends: Rows  # the same for the last one
+    ramp: Float64s  # 0, 1, 2 and so on
+    chance: Float64s  # for each competitor: that the middle event finds it harmless; 1 behind them
+    alone: Float64s  # room by instant of the first event
 
 
-THREE = types.NamedUniTuple(FLOAT64_ROWS, 5, Three)
+THREE = types.NamedTuple((INT64S, *(types.int64,) * 3, *(FLOAT64_ROWS,) * 4, *(FLOAT64S,) * 3), Three)
+PACE = 16
+
+
+@borrowing(types.UniTuple(types.int64, 3)(UNDECIDED, INT64S))
+def arranged(competing: Undecided, order: Int64s) -> tuple[int, int, int]:
+    """Writes the competitors in the order that `Three` wants; how many are ties, early ones and late ones."""
+    number, count, ties, early, late = len(competing.event), 0, 0, 0, 0
+    for kind in range(4):
+        for competitor in range(number):
+            first, last = competing.enters[competitor] == 0, competing.leaves[competitor] == 2
+            if (0 if first and last else 1 if first else 2 if last else 3) == kind:
+                order[count] = competitor
+                count += 1
+        ties, early, late = (
+            count if kind == 0 else ties,
+            count - ties if kind == 1 else early,
+            count - ties - early if kind == 2 else late,
+        )
+    return ties, early, late
 
 
 @borrowing(types.void(TIMED, UNDECIDED, INT64S, INT64S, INT64S, THREE))
 def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
-    """All that depends on one event only."""
-    number, size = len(competing.event), high[1] - low[1]
-    change = three.chances[number + 1]
-    for index in range(size + 1):
-        change[index] = 0.0
-    for competitor in range(number):
-        harmless(timed, competing, competitor, 1, low, high, three.chances[competitor])
-        if competing.enters[competitor] == 0:
-            harmless(timed, competing, competitor, 0, low, high, three.before[competitor])
-        if competing.leaves[competitor] == 2:
-            harmless(timed, competing, competitor, 2, low, high, three.after[competitor])
-    spread_point(timed, chosen[0], low[0], high[0], three.before[number])
-    spread_point(timed, chosen[1], low[1], high[1], three.chances[number])
-    spread_point(timed, chosen[2], low[2], high[2], three.after[number])
-    for competitor in range(number + 1):
-        row = three.chances[competitor]
-        for index in range(size):
-            change[index] = 1.0 if row[index] != row[index + 1] else change[index]
+    """All that depends on the first or the last event only."""
+    ties, early, late = three.ties, three.early, three.late
+    for row in range(ties + early):
+        harmless(timed, competing, three.order[row], 0, 2, low[0], three.before[row])
+    for row in range(ties + late):
+        competitor = three.order[row if row < ties else row + early]
+        harmless(timed, competing, competitor, 2, 2, low[2], three.after[row])
+    put_alone(timed, chosen[0], low[0], high[0], three.before, ties + early)
+    put_alone(timed, chosen[2], low[2], high[2], three.after, ties + late)
+    for index in range(len(three.ramp)):
+        three.ramp[index] = index
+    three.chance[len(competing.event)] = 1.0
 
 
-@borrowing(types.int64(THREE, INT64S, INT64S, types.int64))
-def run_from(three: Three, low: Int64s, high: Int64s, middle: int) -> int:
+@borrowing(types.void(TIMED, types.int64, types.int64, types.int64, FLOAT64_ROWS, types.int64), inline=True)
+def put_alone(timed: Timed, event: int, low: int, high: int, rows: Rows, row: int) -> None:
+    """What an event of the match weighs itself, nothing behind its instants; and a row of zeros."""
+    own, nothing = rows[row], rows[row + 1]
+    for index in range(len(own)):
+        own[index], nothing[index] = 0.0, 0.0
+    spread_point(timed, event, low, own[: high - low + 1])
+
+
+@borrowing(types.int64(TIMED, UNDECIDED, types.int64, INT64S, INT64S, types.int64))
+def run_from(timed: Timed, competing: Undecided, event: int, low: Int64s, high: Int64s, middle: int) -> int:
     """The last instant of the middle event up to which nothing changes for competitors or for a neighbour."""
-    stop, change = middle, three.chances[three.chances.shape[0] - 1]
-    while stop < high[1] and (stop + 1 < low[2] or middle > high[0]) and change[stop - low[1]] == 0.0:
-        stop += 1
+    stop = high[1] if timed.base[event] < 0 else middle
+    if middle <= high[0]:
+        stop = min(stop, max(middle, low[2] - 1))
+    for competitor in range(len(competing.event)):
+        one, gap = competing.event[competitor], competing.gap[competitor]
+        begin = timed.lower[one] + (1 if gap == 1 else 0)  # it changes at this instant...
+        end = timed.upper[one] + (0 if gap == 2 else 1)  # ... and the last time at that one
+        if middle < begin:
+            stop = min(stop, begin - 1)
+        elif middle < end:
+            stop = min(stop, end - 1 if gap == EVERY and timed.base[one] < 0 else middle)
     return stop
 
 
-@borrowing(types.int64(UNDECIDED, THREE, INT64S, INT64S, types.int64, types.int64))
-def fill_run(competing: Undecided, three: Three, low: Int64s, high: Int64s, begin: int, stop: int) -> int:
-    """What both sides weigh while the middle event lies in begin .. stop; how many competitors tie one to the other.
+@borrowing(types.float64(TIMED, UNDECIDED, types.int64, types.int64), inline=True)
+def chance_at(timed: Timed, competing: Undecided, competitor: int, middle: int) -> float:
+    """P(the competitor comes without harm, as the middle event decides at an instant)."""
+    event, gap = competing.event[competitor], competing.gap[competitor]
+    exists = timed.exists[event]
+    if gap == EVERY:
+        return at_instant(timed, event, middle) * exists
+    return onwards(timed, event, middle) * exists + (1.0 - exists) if gap == 1 else up_to(timed, event, middle) * exists
 
-    Only instants of the first event before `stop`, and of the last one after `begin`, are filled.
-    """
-    number, at, count = len(competing.event), begin - low[1], 0
-    size, skipped = reached_by(three, low, begin, stop)
-    start, end, weight = three.starts[0, :size], three.ends[0, skipped:], three.chances[number, at]
-    first, last = three.before[number, :size], three.after[number, skipped:]
-    for index in range(size):
-        start[index] = first[index]
+
+@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, types.int64, FLOAT64S, FLOAT64S))
+def multiply(rows: Rows, begin: int, end: int, shift: int, chance: Float64s, target: Float64s) -> None:
+    """Takes some rows times the target, each with its chance added: four at a time, the last ones perhaps zeros."""
+    zeros, one = rows.shape[0] - 1, len(chance) - 1
+    for row in range(begin, end, 4):
+        second = row + 1 < end
+        third, fourth = row + 2 < end, row + 3 < end
+        a, b = rows[row], rows[row + 1 if second else zeros]
+        c, d = rows[row + 2 if third else zeros], rows[row + 3 if fourth else zeros]
+        p, q = chance[row + shift], chance[row + 1 + shift if second else one]
+        r, s = chance[row + 2 + shift if third else one], chance[row + 3 + shift if fourth else one]
+        for index in range(len(target)):
+            target[index] *= ((a[index] + p) * (b[index] + q)) * ((c[index] + r) * (d[index] + s))
+
+
+@borrowing(types.void(THREE, INT64S, types.float64, types.int64, types.int64))
+def fill_run(three: Three, low: Int64s, weight: float, begin: int, stop: int) -> None:
+    """What both sides weigh while the middle event lies in begin .. stop, of which so many come between them."""
+    start, end, ramp, ties = three.starts[0], three.ends[0], three.ramp, three.ties
+    first, last = three.before[ties + three.early], three.after[ties + three.late]
+    # Instants of the run are counted on the side of the first event; if the last one may come in the run, on its side.
+    here, there = (stop - begin + 1.0, 1.0) if stop < low[2] else (1.0, stop - begin + 1.0)
+    reach, gone = float(stop - low[0]), float(low[2] - begin)
+    for index in range(len(start)):
+        start[index] = first[index] * weight * max(0.0, min(here, reach - ramp[index]))
     for index in range(len(end)):
-        end[index] = last[index]
-    if stop > begin and stop >= low[2]:  # then all of them come after the first event: they are counted here
-        for index in range(min(stop - low[2] - skipped + 1, len(end))):
-            end[index] *= low[2] + skipped + index - begin
-        for index in range(max(stop - low[2] - skipped + 1, 0), len(end)):
-            end[index] *= stop - begin + 1
-    elif stop > begin:  # how many instants of the run come after the first event
-        for index in range(min(begin - low[0], size)):
-            start[index] *= stop - begin + 1
-        for index in range(max(begin - low[0], 0), size):
-            start[index] *= stop - low[0] - index
-    for competitor in range(number):
-        chance, early, late = (
-            three.chances[competitor, at],
-            competing.enters[competitor] == 0,
-            competing.leaves[competitor] == 2,
-        )
-        if early and not late:
-            row = three.before[competitor, :size]
-            for index in range(size):
-                start[index] *= row[index] + chance
-        elif late and not early:
-            row = three.after[competitor, skipped:]
-            for index in range(len(end)):
-                end[index] *= row[index] + chance
-        elif not early:
-            weight *= chance
-    for index in range(size):
-        start[index] *= weight
-    for competitor in range(number):
-        if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2:
-            tie(three, competitor, at, count, size, skipped)
-            count += 1
-    return count
+        end[index] = last[index] * max(0.0, min(there, gone + ramp[index]))
+    multiply(three.before, ties, ties + three.early, 0, three.chance, start)
+    multiply(three.after, ties, ties + three.late, three.early, three.chance, end)
+    for competitor in range(ties):
+        tie(three, competitor)
 
 
-@borrowing(types.UniTuple(types.int64, 2)(THREE, INT64S, types.int64, types.int64), inline=True)
-def reached_by(three: Three, low: Int64s, begin: int, stop: int) -> tuple[int, int]:
-    """How many instants of the first event come before `stop`, and of the last one not after `begin`."""
-    size, width = three.starts.shape[1], three.ends.shape[1]
-    return min(size, max(stop - low[0], 0)), min(width, max(begin + 1 - low[2], 0))
-
-
-@borrowing(types.void(THREE, *(types.int64,) * 5), inline=True)
-def tie(three: Three, competitor: int, at: int, count: int, size: int, skipped: int) -> None:
+@borrowing(types.void(THREE, types.int64), inline=True)
+def tie(three: Three, competitor: int) -> None:
     """A bit more: a competitor may have happened by the middle event, or it comes from the last one on."""
-    before, after = three.before[competitor, :size], three.after[competitor, skipped:]
-    chance = three.chances[competitor, at]
-    for state in range(1 << count):
-        done, waiting = three.starts[state | (1 << count), :size], three.starts[state, :size]
+    before, after, chance, bit = (
+        three.before[competitor],
+        three.after[competitor],
+        three.chance[competitor],
+        1 << competitor,
+    )
+    for state in range(bit):
+        done, waiting = three.starts[state | bit], three.starts[state]
         for index in range(len(done)):
             done[index] = waiting[index] * (before[index] + chance)
-        done, waiting = three.ends[state | (1 << count), skipped:], three.ends[state, skipped:]
+        done, waiting = three.ends[state | bit], three.ends[state]
         for index in range(len(done)):
             done[index] = waiting[index]
             waiting[index] *= after[index]
@@ -395,87 +428,61 @@ def tie(three: Three, competitor: int, at: int, count: int, size: int, skipped: 
 
 @borrowing(types.float64(FLOAT64S), inline=True)
 def total_of(row: Float64s) -> float:
-    """The sum, by four running ones that a processor adds up side by side."""
+    """The sum of a row as long as a multiple of four, by four running ones that a processor adds up side by side."""
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    size = len(row)
-    for index in range(0, size - 3, 4):
+    for index in range(0, len(row), 4):
         one, two, three, four = one + row[index], two + row[index + 1], three + row[index + 2], four + row[index + 3]
-    for index in range(size - size % 4, size):
-        one += row[index]
     return (one + two) + (three + four)
 
 
 RANGED = types.Tuple((types.float64, types.int64, types.int64))
 
 
-@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, THREE))
-def by_runs_of_the_middle(
-    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three
-) -> tuple[float, int, int]:
-    """The probability and the tightest range of three events that no window cuts: both sides are added up apart."""
-    fill_three(timed, competing, chosen, low, high, three)
-    total, earliest, latest, middle = 0.0, high[0] + 1, low[2] - 1, low[1]
-    while middle <= high[1] and stop_flag() == 0:
-        stop = run_from(three, low, high, middle)
-        count = fill_run(competing, three, low, high, middle, stop)
-        size, skipped = reached_by(three, low, middle, stop)
-        for state in range(1 << count):
-            share, reach = three.starts[state, :size], three.ends[state, skipped:]
-            part = total_of(share) * total_of(reach)
-            if part == 0.0:
-                continue
-            total += part
-            index = 0
-            while low[0] + index < earliest and share[index] == 0.0:
-                index += 1
-            earliest = min(earliest, low[0] + index)
-            index = len(reach) - 1
-            while low[2] + skipped + index > latest and reach[index] == 0.0:
-                index -= 1
-            latest = max(latest, low[2] + skipped + index)
-        middle = stop + 1
-    return total, earliest, latest
+@borrowing(types.float64(THREE, INT64S, INT64S))
+def both_sides(three: Three, low: Int64s, found: Int64s) -> float:
+    """The sum of a run where no window cuts the events: both sides apart; `found`: the earliest and latest instant."""
+    total = 0.0
+    for state in range(1 << three.ties):
+        share, reach = three.starts[state], three.ends[state]
+        part = total_of(share) * total_of(reach)
+        if part == 0.0:
+            continue
+        total += part
+        index = 0
+        while low[0] + index < found[0] and share[index] == 0.0:
+            index += 1
+        found[0] = min(found[0], low[0] + index)
+        index = len(reach) - 1
+        while low[2] + index > found[1] and reach[index] == 0.0:
+            index -= 1
+        found[1] = max(found[1], low[2] + index)
+    return total
 
 
-@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, THREE))
-def by_runs_in_the_window(
-    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, three: Three
-) -> tuple[float, int, int]:
-    """The same where the window cuts them: the first and the last one's instants side by side."""
-    fill_three(timed, competing, chosen, low, high, three)
-    size, last, alone = high[0] - low[0] + 1, high[2] - low[2], three.before[len(competing.event) + 1]
-    shift, latest = low[0] + window - 1 - low[2], -1  # where the window of the first instant ends
+@borrowing(types.float64(THREE, INT64S, types.int64, INT64S))
+def side_by_side(three: Three, low: Int64s, shift: int, found: Int64s) -> float:
+    """The same where a window cuts them: `shift` is where that of the first instant ends, from the last one's on."""
+    size, last, alone, sum_of_all = len(three.alone), three.ends.shape[1] - 1, three.alone, 0.0
     begin = min(max(0, -shift), size)
+    cut = min(size, max(begin, last - shift))
     for index in range(size):
         alone[index] = 0.0
-    middle = low[1]
-    while middle <= high[1] and stop_flag() == 0:
-        stop = run_from(three, low, high, middle)
-        count = fill_run(competing, three, low, high, middle, stop)
-        stops, skipped = reached_by(three, low, middle, stop)
-        cut = min(stops, max(begin, last - shift))
-        for state in range(1 << count):
-            reach, share, total = three.ends[state], three.starts[state, :stops], 0.0
-            for index in range(skipped):
-                reach[index] = 0.0
-            latest = max(latest, last_of(share, reach, begin, shift))
-            for index in range(skipped, last + 1):
-                total += reach[index]
-                reach[index] = total
-            if begin < cut:
-                inside, limits = share[begin:cut], reach[begin + shift : cut + shift]
-                found = alone[begin:cut]
-                for index in range(cut - begin):
-                    found[index] += inside[index] * limits[index]
-            for index in range(max(cut, begin), stops):
-                alone[index] += share[index] * total
-        middle = stop + 1
-    total, earliest = 0.0, high[0] + 1
+    for state in range(1 << three.ties):
+        reach, share, total = three.ends[state], three.starts[state], 0.0
+        found[1] = max(found[1], low[2] + last_of(share, reach, begin, shift))
+        for index in range(last + 1):
+            total += reach[index]
+            reach[index] = total
+        inside, limits, target = share[begin:cut], reach[begin + shift : cut + shift], alone[begin:cut]
+        for index in range(cut - begin):
+            target[index] += inside[index] * limits[index]
+        for index in range(cut, size):
+            alone[index] += share[index] * total
     for index in range(size):
-        total += alone[index]
-        if alone[index] > 0.0 and earliest > high[0]:
-            earliest = low[0] + index
-    return total, earliest, low[2] + latest
+        sum_of_all += alone[index]
+        if alone[index] > 0.0:
+            found[0] = min(found[0], low[0] + index)
+    return sum_of_all
 
 
 @borrowing(types.int64(FLOAT64S, FLOAT64S, types.int64, types.int64), inline=True)
@@ -488,6 +495,36 @@ def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
     while last >= 0 and reach[last] == 0.0:
         last -= 1
     return last
+
+
+@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, THREE, INT64S))
+def by_runs_of_the_middle(
+    timed: Timed,
+    competing: Undecided,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    window: int,
+    three: Three,
+    found: Int64s,
+) -> tuple[float, int, int]:
+    """The probability and the tightest range of three events: the first and the last one's instants side by side."""
+    fill_three(timed, competing, chosen, low, high, three)
+    found[0], found[1], total, middle = high[0] + 1, low[2] - 1, 0.0, low[1]
+    number, known, is_cut = len(competing.event), three.ties + three.early + three.late, high[2] - low[0] >= window
+    while middle <= high[1] and stop_flag() == 0:
+        stop, weight = run_from(timed, competing, chosen[1], low, high, middle), at_instant(timed, chosen[1], middle)
+        for slot in range(number):
+            three.chance[slot] = chance_at(timed, competing, three.order[slot], middle)
+            weight *= three.chance[slot] if slot >= known else 1.0
+        if weight > 0.0:
+            fill_run(three, low, weight, middle, stop)
+            if is_cut:
+                total += side_by_side(three, low, low[0] + window - 1 - low[2], found)
+            else:
+                total += both_sides(three, low, found)
+        middle = stop + 1
+    return total, found[0], found[1]
 
 
 @borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, ROOM))
@@ -537,14 +574,20 @@ def ties_of(competing: Undecided) -> int:
     return ties
 
 
+@borrowing(types.int64(types.int64), inline=True)
+def filled_up(width: int) -> int:
+    """The width of a row, a multiple of PACE."""
+    return (width + PACE - 1) // PACE * PACE
+
+
 @borrowing(types.int64(UNDECIDED, INT64S, INT64S))
 def sums_for(competing: Undecided, low: Int64s, high: Int64s) -> int:
     """How many numbers `by_who_happened` needs room for."""
-    number, widest, total = len(competing.event) + 2, 0, 0
+    number, widest = len(competing.event) + 1, 0
     for step in range(len(low)):
-        widest, total = max(widest, high[step] - low[step] + 1), total + high[step] - low[step] + 1
+        widest = max(widest, high[step] - low[step] + 1)
     if len(low) == 3:
-        return int(total * (number + (1 << ties_of(competing))))
+        return int(filled_up(widest) * (2 * number + 4 + (2 << ties_of(competing))) + number)
     return int(widest * (2 + (2 << competing.bits)))
 
 
@@ -553,22 +596,31 @@ def by_who_happened(
     timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, room: Buffers
 ) -> tuple[float, int, int]:
     """The probability and the tightest range."""
-    final, widest, number, sums = len(low) - 1, 0, len(competing.event) + 2, room.sums
+    final, widest, number, sums = len(low) - 1, 0, len(competing.event), room.sums
     for step in range(final + 1):
         widest = max(widest, high[step] - low[step] + 1)
     if final == 2:
-        first, middle, last = high[0] - low[0] + 1, high[1] - low[1] + 1, high[2] - low[2] + 1
-        states, begin = 1 << ties_of(competing), number * (first + middle + last)
+        first, last = filled_up(high[0] - low[0] + 1), filled_up(high[2] - low[2] + 1)
+        ties, early, late = arranged(competing, room.competing[5])
+        end = (ties + early + 2) * first
+        rows = end + (ties + late + 2) * last
+        states = rows + (first << ties)
+        ramp = states + (last << ties)
+        chance = ramp + max(first, last)
         three = Three(
-            sums[: number * first].reshape((number, first)),
-            sums[number * first : number * (first + middle)].reshape((number, middle)),
-            sums[number * (first + middle) : begin].reshape((number, last)),
-            sums[begin : begin + states * first].reshape((states, first)),
-            sums[begin + states * first : begin + states * (first + last)].reshape((states, last)),
+            room.competing[5],
+            ties,
+            early,
+            late,
+            sums[:end].reshape((ties + early + 2, first)),
+            sums[end:rows].reshape((ties + late + 2, last)),
+            sums[rows:states].reshape((1 << ties, first)),
+            sums[states:ramp].reshape((1 << ties, last)),
+            sums[ramp:chance],
+            sums[chance : chance + number + 1],
+            sums[chance + number + 1 : chance + number + 1 + first],
         )
-        if high[2] - low[0] < window:
-            return by_runs_of_the_middle(timed, competing, chosen, low, high, three)
-        return by_runs_in_the_window(timed, competing, chosen, low, high, window, three)
+        return by_runs_of_the_middle(timed, competing, chosen, low, high, window, three, room.events[2])
     size, begin_at, end_at = widest << competing.bits, room.events[0, : final + 1], room.events[1, : final + 1]
     for step in range(final + 1):
         begin_at[step], end_at[step] = low[step], high[step]
