@@ -245,8 +245,9 @@ def test_bounds_are_enough_where_they_agree():
     events: list[Interval] = [(0, [1.0]), (8, [0.5, 0.5]), (20, [1.0]), (1, [1 / 8] * 8)]
     timed, keys = timed_of(events, True), np.array([3 * 4 + 1, 3 * 4 + 2])
     low, high = bounds(timed, 3, NO_WINDOW) or ([], [])
-    for tolerance, state in ((0.0, 0.0), (0.2, WITHIN)):
-        effort = Effort(1e9, tolerance, 0.0, 1.0)
+    # The sums take three steps, the bounds two: with a budget between these, the bounds must do.
+    for tolerance, budget, state in ((0.0, 1e9, 0.0), (0.2, 2.5, WITHIN)):
+        effort = Effort(budget, tolerance, 0.0, 1.0)
         total, *_, cost = exclusive(timed, np.arange(3), low, high, NO_WINDOW, keys, unweighed(), effort)
         assert cost == state
         assert total == pytest.approx(1 / 16, abs=tolerance)

@@ -67,51 +67,45 @@ COMPETING_TABLES = types.NamedTuple(
 
 @borrowing(types.void(TIMED, types.int64, types.int64, FLOAT64S))
 def spread_point(timed: Timed, event: int, first: int, row: Float64s) -> None:
-    """P(T = t) for all t from `first` on. Here and below, stretch by stretch: several steps are done at a time."""
-    lower, size, share, base = timed.lower[event], len(row), timed.share[event], timed.base[event]
-    begin = min(max(lower - first, 0), size)
-    end = min(max(timed.upper[event] + 1 - first, begin), size)
-    for index in range(size):
-        row[index] = 0.0
-    for index in range(begin, end):
-        row[index] = share if base < 0 else timed.point[base + first + index - lower]
+    """P(T = t) for all t from `first` on. Here and below without branches: several steps are done at a time."""
+    lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
+    for index in range(len(row)):
+        row[index] = share if lower <= first + index <= upper else 0.0
+    if base >= 0:
+        for instant in range(max(lower, first), min(upper, first + len(row) - 1) + 1):
+            row[instant - first] = timed.point[base + instant - lower]
 
 
 @borrowing(types.void(TIMED, types.int64, types.int64, FLOAT64S))
 def spread_before(timed: Timed, event: int, first: int, row: Float64s) -> None:
     """P(it happened, and T <= t) for the same instants."""
-    lower, size, share, base = timed.lower[event], len(row), timed.share[event], timed.base[event]
-    exists, begin = timed.exists[event], min(max(lower - first, 0), size)
-    end = min(max(timed.upper[event] - first, begin), size)
-    for index in range(begin):
-        row[index] = 0.0
+    lower, share, base, exists = timed.lower[event], timed.share[event], timed.base[event], timed.exists[event]
+    width, past = timed.upper[event] - lower + 1, first - lower + 1
     if base < 0:
-        for index in range(begin, end):
-            row[index] = (first + index - lower + 1) * share * exists
-    else:
-        for index in range(begin, end):
-            row[index] = timed.below[base + first + index - lower] * exists
-    for index in range(end, size):
-        row[index] = exists
+        for index in range(len(row)):
+            count = past + index
+            row[index] = 0.0 if count <= 0 else exists if count >= width else count * share * exists
+        return
+    for index in range(len(row)):
+        count = past + index
+        row[index] = 0.0 if count <= 0 else exists if count >= width else timed.below[base + count - 1] * exists
 
 
 @borrowing(types.void(TIMED, types.int64, types.int64, FLOAT64S))
 def spread_after(timed: Timed, event: int, first: int, row: Float64s) -> None:
     """P(T >= t) for the same instants; what never happens counts as later than anything."""
-    lower, upper, size = timed.lower[event], timed.upper[event], len(row)
-    share, base, exists = timed.share[event], timed.base[event], timed.exists[event]
-    begin = min(max(lower + 1 - first, 0), size)
-    end = min(max(upper + 1 - first, begin), size)
-    for index in range(begin):
-        row[index] = exists + (1.0 - exists)
+    lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
+    exists, width, never = timed.exists[event], upper - lower + 1, 1.0 - timed.exists[event]
     if base < 0:
-        for index in range(begin, end):
-            row[index] = (upper - first - index + 1) * share * exists + (1.0 - exists)
-    else:
-        for index in range(begin, end):
-            row[index] = timed.above[base + first + index - lower] * exists + (1.0 - exists)
-    for index in range(end, size):
-        row[index] = 1.0 - exists
+        for index in range(len(row)):
+            count = upper - first + 1 - index
+            weight = 0.0 if count <= 0 else exists if count >= width else count * share * exists
+            row[index] = weight + never
+        return
+    for index in range(len(row)):
+        count = upper - first + 1 - index
+        weight = 0.0 if count <= 0 else exists if count >= width else timed.above[base + width - count] * exists
+        row[index] = weight + never
 
 
 @kernel(types.Tuple((INT64S, INT64S, INT64_ROWS))(INT64S, types.int64))

@@ -426,13 +426,20 @@ def tie(three: Three, competitor: int) -> None:
             waiting[index] *= after[index]
 
 
-@borrowing(types.float64(FLOAT64S), inline=True)
-def total_of(row: Float64s) -> float:
-    """The sum of a row as long as a multiple of four, by four running ones that a processor adds up side by side."""
-    one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    for index in range(0, len(row), 4):
-        one, two, three, four = one + row[index], two + row[index + 1], three + row[index + 2], four + row[index + 3]
-    return (one + two) + (three + four)
+@borrowing(types.float64(FLOAT64S, FLOAT64S), inline=True)
+def total_of(row: Float64s, fold: Float64s) -> float:
+    """The sum of a row, by PACE running ones, which are added up side by side."""
+    for index in range(PACE):
+        fold[index] = row[index]
+    for begin in range(PACE, len(row), PACE):
+        stretch = row[begin : begin + PACE]
+        for index in range(PACE):
+            fold[index] += stretch[index]
+    for index in range(PACE // 2):
+        fold[index] += fold[index + PACE // 2]
+    for index in range(PACE // 4):
+        fold[index] += fold[index + PACE // 4]
+    return float((fold[0] + fold[1]) + (fold[2] + fold[3]))
 
 
 RANGED = types.Tuple((types.float64, types.int64, types.int64))
@@ -444,7 +451,7 @@ def both_sides(three: Three, low: Int64s, found: Int64s) -> float:
     total = 0.0
     for state in range(1 << three.ties):
         share, reach = three.starts[state], three.ends[state]
-        part = total_of(share) * total_of(reach)
+        part = total_of(share, three.alone) * total_of(reach, three.alone)
         if part == 0.0:
             continue
         total += part

@@ -53,6 +53,7 @@ Int64s = npt.NDArray[np.int64]
 SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
 QUICK = 2e4  # steps from event to event, below which nobody asks whether there is a cheaper way
 CHEAP = 1e5  # steps of intervals, below which nobody asks whether there is a cheaper way
+SLOWER_BOUNDS = 2.0  # a step of the bounds takes as long as so many from event to event (measured)
 VECTOR = 4.0  # so many steps of intervals take as long as one of the sweep
 PAY = 20.0  # bounds are tried where the sum takes so many times as long...
 PAY_FOR_LEAST = 2.0  # ... or so many, where a confidence is asked for that they may show to be out of reach
@@ -110,10 +111,7 @@ def by_sums(
 
     It makes no arrays. Numba would count references for each match, which takes longer than the sums themselves.
     """
-    if surely_disturbed(timed, low, high, keys):
-        return 0.0, 0, 0, 0.0
-    bound = effort.ordered * at_most(timed, low, high, keys)
-    if bound < effort.least:
+    if effort.least > 0.0 and effort.ordered * at_most(timed, low, high, keys) < effort.least:
         return 0.0, 0, 0, 0.0
     if room.competing.shape[1] < len(keys) * (len(low) + 1):
         return 0.0, 0, 0, OTHERWISE
@@ -123,8 +121,11 @@ def by_sums(
     rows = room.competing
     competing = Undecided(rows[1, :count], rows[2, :count], rows[3, :count], rows[4, :count], bits)
     cost = happened_cost(competing, low, high, window) / VECTOR
-    if bound <= effort.tolerance or cost > min(QUICK, effort.budget):
-        return bound, len(wide), 0, OTHERWISE
+    if cost > min(QUICK, effort.budget):
+        return 0.0, len(wide), 0, OTHERWISE
+    slower = effort.tolerance > 0.0 and cost > SLOWER_BOUNDS * bounds_cost(low, high, window, wide) / VECTOR
+    if slower and effort.ordered * at_most(timed, low, high, keys) <= effort.tolerance:
+        return 0.0, len(wide), 0, OTHERWISE
     needed = sums_for(competing, low, high)
     if needed > len(room.sums):
         return float(needed), 0, 0, NO_ROOM
@@ -144,9 +145,9 @@ def exclusive(
     effort: Effort,
 ) -> Exclusive:
     """P(the chosen events come in order and within the window, and nobody disturbs them), with the tightest range."""
+    if surely_disturbed(timed, low, high, keys):
+        return 0.0, 0, 0, 0.0
     if len(weighing.table) > 0:
-        if surely_disturbed(timed, low, high, keys):
-            return 0.0, 0, 0, 0.0
         return by_instants(task(timed, chosen, low, high, window, keys), weighing, effort.budget)
     room = new_buffers(len(keys) * (len(low) + 1), len(low), 4096)
     total, earliest, latest, cost = by_sums(timed, chosen, low, high, window, keys, effort, room)
@@ -155,7 +156,7 @@ def exclusive(
         total, earliest, latest, cost = by_sums(timed, chosen, low, high, window, keys, effort, room)
     if cost != OTHERWISE:
         return total, earliest, latest, cost
-    bound, keys = total, room.competing[0, :earliest].copy()
+    bound, keys = effort.ordered * at_most(timed, low, high, keys), room.competing[0, :earliest].copy()
     job = task(timed, chosen, low, high, window, keys)
     if job.disturbs.shape[0] == 0:
         cost = pairs_cost(job)
