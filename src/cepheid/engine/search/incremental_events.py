@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import first_conditions
 from cepheid.engine.data.columns import ColumnLayout, Columns, fill, storage
 from cepheid.engine.data.keys import combined
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.shared import once, told_of_any
 from cepheid.engine.values.columnwise import condition
 from cepheid.engine.values.plain import value_column

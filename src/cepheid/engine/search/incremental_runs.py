@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.layout import BEGINS, MASK, TIME, Events
-from cepheid.engine.data.matches import Chosen, Int64s, Matches
+from cepheid.engine.data.matches import Chosen, Matches
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.handing import with_known_addresses
 from cepheid.engine.kernels.stop import briefly

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Int64s, Matches
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.incremental.core import BEGINNING, Core

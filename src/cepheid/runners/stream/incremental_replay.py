@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.matches import MISSING, Chosen, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.plan.physical import Plan
 from cepheid.runners.stream.incremental_shard import Resident

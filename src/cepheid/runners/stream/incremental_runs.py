@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import BEGINNING

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.queries import refusal
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.incremental_pushed import ResidentIncremental

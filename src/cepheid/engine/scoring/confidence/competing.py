@@ -8,17 +8,16 @@ under contiguity every other event (of the partition).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
-from cepheid.engine.kernels.conditions import EVENT, FUNCTION, RIGHT, agrees, holds, test_holds
-from cepheid.engine.kernels.partial_matches import NODES, Nodes, joins, load, put_event
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed, between, first_beyond, first_reaching
+from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address, inlined, kernel
+from cepheid.engine.kernels.conditions import EVENT, RIGHT, agrees, holds, test_holds
+from cepheid.engine.kernels.partial_matches import Nodes, joins, load, put_event
 from cepheid.engine.program.tables import (
     AFTER_PLACE,
     BEGIN,
@@ -26,14 +25,10 @@ from cepheid.engine.program.tables import (
     CONTIGUOUS,
     KLEENE,
     NEEDS,
-    PROGRAM,
     SKIP_ANY,
     Program,
 )
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore
-
-Int64s = npt.NDArray[np.int64]
-Int64Rows = npt.NDArray[np.int64]
+from cepheid.engine.scoring.match_score import MatchScore
 
 
 class CompetingEvents(NamedTuple):
@@ -43,11 +38,10 @@ class CompetingEvents(NamedTuple):
     branches: Int64s
 
 
-COMPETING_EVENTS = types.NamedUniTuple(INT64S, 2, CompetingEvents)
 NO_SPACE = -1
 
 
-@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64S))
+@kernel
 def merged(keys: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
     """The keys in order, each once, with the bits of all its mentions."""
     order = np.argsort(keys)
@@ -62,21 +56,18 @@ def merged(keys: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
     return one[:found].copy(), bits[:found].copy()
 
 
-@borrowing(types.boolean(PROGRAM))
+@borrowing
 def has_competing_events(program: Program) -> bool:
     """Can anybody be in the way of a match of this query?"""
     return bool(program.strategy != SKIP_ANY or program.negatives > 0)
 
 
-@called_by_address(
-    types.int64(INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64),
-    borrows=True,
-)
+@borrowing_by_address
 def killing(
     compared: Int64Rows,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     node: int,
     negation: int,
@@ -102,18 +93,13 @@ def killing(
     return bits
 
 
-@called_by_address(
-    types.boolean(
-        INT64S, INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64
-    ),
-    borrows=True,
-)
+@borrowing_by_address
 def could_join(
     begins_groups: Int64s,
     compared: Int64Rows,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     node: int,
     event: int,
@@ -145,17 +131,14 @@ def could_join(
     return True
 
 
-FOUND_BY = (TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, *(INT64S,) * 3, types.int64)
-
-
-@called_by_address(COMPETING_EVENTS(*FOUND_BY))
+@called_by_address
 def competing_events(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     part: int,
     chain: Int64s,
@@ -176,14 +159,14 @@ def competing_events(
     return CompetingEvents(keys, branches)
 
 
-@called_by_address(types.int64(*FOUND_BY, COMPETING_EVENTS), borrows=True)
+@borrowing_by_address
 def write_competing_events(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     part: int,
     chain: Int64s,
@@ -242,7 +225,7 @@ def write_competing_events(
     return found
 
 
-@borrowing(types.boolean(NODES, INT64S, types.int64), inline=True)
+@inlined
 def is_in_chain(nodes: Nodes, chain: Int64s, event: int) -> bool:
     """Is it an event of the match?"""
     for node in chain:
@@ -251,7 +234,7 @@ def is_in_chain(nodes: Nodes, chain: Int64s, event: int) -> bool:
     return False
 
 
-@borrowing(types.int64(INT64S, INT64S, types.int64))
+@borrowing
 def merge_in_place(keys: Int64s, branches: Int64s, found: int) -> int:
     """Some few keys in order, each once, with the bits of all its mentions; returns how many are left."""
     count = 0

@@ -12,19 +12,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import TIMED, Timed, at_instant, onwards, up_to
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.data.timed import Timed, at_instant, onwards, up_to
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.scoring.confidence.competing_tables import spread_after, spread_before, spread_point
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.float64]
 
 MOST_BITS = 10
 EVERY = 0  # the gap of a competitor that disturbs all gaps between the events of the match
@@ -40,28 +34,22 @@ class Undecided(NamedTuple):
     bits: int  # at most so many at a time; -1: some competitor disturbs some gaps and not others
 
 
-UNDECIDED = types.NamedTuple((*(INT64S,) * 4, types.int64), Undecided)
-
-
 class Buffers(NamedTuple):
     """Room for competing events and for sums, made once for many matches."""
 
-    competing: npt.NDArray[np.int64]  # keys, a row for each field of `Undecided`, and one for their order
-    events: npt.NDArray[np.int64]  # of the match: bounds of their instants, and who has a bit
+    competing: Int64Rows  # keys, a row for each field of `Undecided`, and one for their order
+    events: Int64Rows  # of the match: bounds of their instants, and who has a bit
     sums: Float64s
 
 
-BUFFERS = types.NamedTuple((INT64_ROWS, INT64_ROWS, FLOAT64S), Buffers)
-
-
-@kernel(BUFFERS(types.int64, types.int64, types.int64))
+@kernel
 def new_buffers(keys: int, length: int, sums: int) -> Buffers:
     """Room for so many keys, events of a match, and sums."""
     events = np.empty((3, max(length, MOST_BITS + 1)), np.int64)
     return Buffers(np.empty((6, keys), np.int64), events, np.empty(sums))
 
 
-@borrowing(types.UniTuple(types.int64, 2)(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64S, INT64_ROWS))
+@borrowing
 def undecided(
     lower: Int64s,
     upper: Int64s,
@@ -69,7 +57,7 @@ def undecided(
     low: Int64s,
     high: Int64s,
     keys: Int64s,
-    found: npt.NDArray[np.int64],
+    found: Int64Rows,
 ) -> tuple[int, int]:
     """Writes the competing events, by their keys: competitor * (number of gaps) + gap, sorted, each once.
 
@@ -100,7 +88,7 @@ def undecided(
     return count, bits
 
 
-@borrowing(types.UniTuple(types.int64, 2)(INT64S, INT64S, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def span(low: Int64s, high: Int64s, gap: int, first: int, last: int) -> tuple[int, int]:
     """From which step to which one it is not decided whether a competitor has happened that comes in first .. last."""
     final = len(low) - 1
@@ -117,7 +105,7 @@ def span(low: Int64s, high: Int64s, gap: int, first: int, last: int) -> tuple[in
     return gap - 1, gap - 1 if last < low[gap] else gap
 
 
-@borrowing(types.float64(UNDECIDED, INT64S, INT64S, types.int64))
+@borrowing
 def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) -> float:
     """About how many steps it takes, several of which a processor does at once."""
     if competing.bits < 0 or competing.bits > MOST_BITS:
@@ -137,7 +125,7 @@ def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) 
     )  # each that the window is cut for
 
 
-@borrowing(types.void(TIMED, UNDECIDED, *(types.int64,) * 4, FLOAT64S))
+@borrowing
 def harmless(
     timed: Timed, competing: Undecided, competitor: int, step: int, final: int, low: int, row: Float64s
 ) -> None:
@@ -154,8 +142,10 @@ def harmless(
             row[index] *= exists
 
 
-@borrowing(types.void(FLOAT64_ROWS, FLOAT64_ROWS, types.int64, types.int64, types.int64, types.int64, types.int64))
-def carry(now: Rows, behind: Rows, states: int, start: int, width: int, next_start: int, next_width: int) -> None:
+@borrowing
+def carry(
+    now: Float64Rows, behind: Float64Rows, states: int, start: int, width: int, next_start: int, next_width: int
+) -> None:
     """The running sums: for each instant of the next event, what came before it."""
     passed = min(max(next_start - start, 0), width)
     for state in range(states):
@@ -170,8 +160,8 @@ def carry(now: Rows, behind: Rows, states: int, start: int, width: int, next_sta
             at += 1
 
 
-@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, FLOAT64S, types.int64))
-def take_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> None:
+@borrowing
+def take_bit(now: Float64Rows, slot: int, count: int, row: Float64s, width: int) -> None:
     """A bit less: what had not happened without harm must do so now."""
     below = (1 << slot) - 1
     for state in range(1 << (count - 1)):
@@ -181,8 +171,8 @@ def take_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> Non
             target[index] = done[index] + row[index] * waiting[index]
 
 
-@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, FLOAT64S, types.int64))
-def set_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> None:
+@borrowing
+def set_bit(now: Float64Rows, slot: int, count: int, row: Float64s, width: int) -> None:
     """What had not happened may do so now."""
     for state in range(1 << count):
         if (state >> slot) & 1 == 0:
@@ -191,8 +181,8 @@ def set_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> None
                 target[index] += row[index] * waiting[index]
 
 
-@borrowing(types.void(FLOAT64_ROWS, types.int64, FLOAT64S, types.int64))
-def give_bit(now: Rows, count: int, row: Float64s, width: int) -> None:
+@borrowing
+def give_bit(now: Float64Rows, count: int, row: Float64s, width: int) -> None:
     """A bit more: it may have happened by now."""
     for state in range(1 << count):
         target, waiting = now[state | (1 << count)], now[state]
@@ -203,17 +193,14 @@ def give_bit(now: Rows, count: int, row: Float64s, width: int) -> None:
 class Room(NamedTuple):
     """Room for the sums: by who has happened and by instant."""
 
-    now: Rows
-    behind: Rows
+    now: Float64Rows
+    behind: Float64Rows
     row: Float64s
     factor: Float64s
     slots: Int64s  # those that have a bit
 
 
-ROOM = types.NamedTuple((FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64S, FLOAT64S, INT64S), Room)
-
-
-@borrowing(types.int64(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64_ROWS, ROOM))
+@borrowing
 def decide(
     timed: Timed,
     competing: Undecided,
@@ -222,7 +209,7 @@ def decide(
     high: Int64s,
     step: int,
     count: int,
-    now: Rows,
+    now: Float64Rows,
     room: Room,
 ) -> int:
     """One event of the match: who has happened by its instants, and what they weigh. Returns how many have a bit."""
@@ -257,7 +244,7 @@ def decide(
     return count
 
 
-@borrowing(types.Tuple((types.float64, types.int64))(TIMED, UNDECIDED, INT64S, INT64S, INT64S, ROOM))
+@borrowing
 def summed(
     timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, room: Room
 ) -> tuple[float, int]:
@@ -291,20 +278,19 @@ class Three(NamedTuple):
     ties: int
     early: int
     late: int
-    before: Rows  # what `harmless` says of ties and early ones by instant of the first event; of that event; zeros
-    after: Rows  # the same of ties and late ones for the last event
-    starts: Rows  # by who has happened by the middle event, and by instant of the first one: what it weighs
-    ends: Rows  # the same for the last one
+    before: Float64Rows  # what `harmless` says of ties and early ones for the first event; of that event; zeros
+    after: Float64Rows  # the same of ties and late ones for the last event
+    starts: Float64Rows  # by who has happened by the middle event, and by instant of the first one: what it weighs
+    ends: Float64Rows  # the same for the last one
     ramp: Float64s  # 0, 1, 2 and so on
     chance: Float64s  # for each competitor: that the middle event finds it harmless; 1 behind them
     alone: Float64s  # room by instant of the first event
 
 
-THREE = types.NamedTuple((INT64S, *(types.int64,) * 3, *(FLOAT64_ROWS,) * 4, *(FLOAT64S,) * 3), Three)
 PACE = 16
 
 
-@borrowing(types.UniTuple(types.int64, 3)(UNDECIDED, INT64S))
+@borrowing
 def arranged(competing: Undecided, order: Int64s) -> tuple[int, int, int]:
     """Writes the competitors in the order that `Three` wants; how many are ties, early ones and late ones."""
     number, count, ties, early, late = len(competing.event), 0, 0, 0, 0
@@ -322,7 +308,7 @@ def arranged(competing: Undecided, order: Int64s) -> tuple[int, int, int]:
     return ties, early, late
 
 
-@borrowing(types.void(TIMED, UNDECIDED, INT64S, INT64S, INT64S, THREE))
+@borrowing
 def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
     """All that depends on the first or the last event only."""
     ties, early, late = three.ties, three.early, three.late
@@ -338,8 +324,8 @@ def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, 
     three.chance[len(competing.event)] = 1.0
 
 
-@borrowing(types.void(TIMED, types.int64, types.int64, types.int64, FLOAT64_ROWS, types.int64), inline=True)
-def put_alone(timed: Timed, event: int, low: int, high: int, rows: Rows, row: int) -> None:
+@inlined
+def put_alone(timed: Timed, event: int, low: int, high: int, rows: Float64Rows, row: int) -> None:
     """What an event of the match weighs itself, nothing behind its instants; and a row of zeros."""
     own, nothing = rows[row], rows[row + 1]
     for index in range(len(own)):
@@ -347,7 +333,7 @@ def put_alone(timed: Timed, event: int, low: int, high: int, rows: Rows, row: in
     spread_point(timed, event, low, own[: high - low + 1])
 
 
-@borrowing(types.int64(TIMED, UNDECIDED, types.int64, INT64S, INT64S, types.int64))
+@borrowing
 def run_from(timed: Timed, competing: Undecided, event: int, low: Int64s, high: Int64s, middle: int) -> int:
     """The last instant of the middle event up to which nothing changes for competitors or for a neighbour."""
     stop = high[1] if timed.base[event] < 0 else middle
@@ -364,7 +350,7 @@ def run_from(timed: Timed, competing: Undecided, event: int, low: Int64s, high: 
     return stop
 
 
-@borrowing(types.float64(TIMED, UNDECIDED, types.int64, types.int64), inline=True)
+@inlined
 def chance_at(timed: Timed, competing: Undecided, competitor: int, middle: int) -> float:
     """P(the competitor comes without harm, as the middle event decides at an instant)."""
     event, gap = competing.event[competitor], competing.gap[competitor]
@@ -374,8 +360,8 @@ def chance_at(timed: Timed, competing: Undecided, competitor: int, middle: int) 
     return onwards(timed, event, middle) * exists + (1.0 - exists) if gap == 1 else up_to(timed, event, middle) * exists
 
 
-@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, types.int64, FLOAT64S, FLOAT64S))
-def multiply(rows: Rows, begin: int, end: int, shift: int, chance: Float64s, target: Float64s) -> None:
+@borrowing
+def multiply(rows: Float64Rows, begin: int, end: int, shift: int, chance: Float64s, target: Float64s) -> None:
     """Takes some rows times the target, each with its chance added: four at a time, the last ones perhaps zeros."""
     zeros, one = rows.shape[0] - 1, len(chance) - 1
     for row in range(begin, end, 4):
@@ -389,7 +375,7 @@ def multiply(rows: Rows, begin: int, end: int, shift: int, chance: Float64s, tar
             target[index] *= ((a[index] + p) * (b[index] + q)) * ((c[index] + r) * (d[index] + s))
 
 
-@borrowing(types.void(THREE, INT64S, types.float64, types.int64, types.int64))
+@borrowing
 def fill_run(three: Three, low: Int64s, weight: float, begin: int, stop: int) -> None:
     """What both sides weigh while the middle event lies in begin .. stop, of which so many come between them."""
     start, end, ramp, ties = three.starts[0], three.ends[0], three.ramp, three.ties
@@ -407,7 +393,7 @@ def fill_run(three: Three, low: Int64s, weight: float, begin: int, stop: int) ->
         tie(three, competitor)
 
 
-@borrowing(types.void(THREE, types.int64), inline=True)
+@inlined
 def tie(three: Three, competitor: int) -> None:
     """A bit more: a competitor may have happened by the middle event, or it comes from the last one on."""
     before, after, chance, bit = (
@@ -426,7 +412,7 @@ def tie(three: Three, competitor: int) -> None:
             waiting[index] *= after[index]
 
 
-@borrowing(types.float64(FLOAT64S, FLOAT64S), inline=True)
+@inlined
 def total_of(row: Float64s, fold: Float64s) -> float:
     """The sum of a row, by PACE running ones, which are added up side by side."""
     for index in range(PACE):
@@ -442,10 +428,7 @@ def total_of(row: Float64s, fold: Float64s) -> float:
     return float((fold[0] + fold[1]) + (fold[2] + fold[3]))
 
 
-RANGED = types.Tuple((types.float64, types.int64, types.int64))
-
-
-@borrowing(types.float64(THREE, INT64S, INT64S))
+@borrowing
 def both_sides(three: Three, low: Int64s, found: Int64s) -> float:
     """The sum of a run where no window cuts the events: both sides apart; `found`: the earliest and latest instant."""
     total = 0.0
@@ -466,7 +449,7 @@ def both_sides(three: Three, low: Int64s, found: Int64s) -> float:
     return total
 
 
-@borrowing(types.float64(THREE, INT64S, types.int64, INT64S))
+@borrowing
 def side_by_side(three: Three, low: Int64s, shift: int, found: Int64s) -> float:
     """The same where a window cuts them: `shift` is where that of the first instant ends, from the last one's on."""
     size, last, alone, sum_of_all = len(three.alone), three.ends.shape[1] - 1, three.alone, 0.0
@@ -492,7 +475,7 @@ def side_by_side(three: Three, low: Int64s, shift: int, found: Int64s) -> float:
     return sum_of_all
 
 
-@borrowing(types.int64(FLOAT64S, FLOAT64S, types.int64, types.int64), inline=True)
+@inlined
 def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
     """The last possible instant of the last event, in the window of the last possible one of the first; -1: none is."""
     first = len(share) - 1
@@ -504,7 +487,7 @@ def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
     return last
 
 
-@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, THREE, INT64S))
+@borrowing
 def by_runs_of_the_middle(
     timed: Timed,
     competing: Undecided,
@@ -534,7 +517,7 @@ def by_runs_of_the_middle(
     return total, found[0], found[1]
 
 
-@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, ROOM))
+@borrowing
 def from_event_to_event(
     timed: Timed,
     competing: Undecided,
@@ -572,7 +555,7 @@ def from_event_to_event(
     return total, earliest, latest
 
 
-@borrowing(types.int64(UNDECIDED), inline=True)
+@inlined
 def ties_of(competing: Undecided) -> int:
     """How many competitors may come by the first event of three, or from the last one on."""
     ties = 0
@@ -581,13 +564,13 @@ def ties_of(competing: Undecided) -> int:
     return ties
 
 
-@borrowing(types.int64(types.int64), inline=True)
+@inlined
 def filled_up(width: int) -> int:
     """The width of a row, a multiple of PACE."""
     return (width + PACE - 1) // PACE * PACE
 
 
-@borrowing(types.int64(UNDECIDED, INT64S, INT64S))
+@borrowing
 def sums_for(competing: Undecided, low: Int64s, high: Int64s) -> int:
     """How many numbers `by_who_happened` needs room for."""
     number, widest = len(competing.event) + 1, 0
@@ -598,7 +581,7 @@ def sums_for(competing: Undecided, low: Int64s, high: Int64s) -> int:
     return int(widest * (2 + (2 << competing.bits)))
 
 
-@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, BUFFERS))
+@borrowing
 def by_who_happened(
     timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, room: Buffers
 ) -> tuple[float, int, int]:

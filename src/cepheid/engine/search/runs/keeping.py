@@ -7,22 +7,19 @@ what a call costs depends on the events that are new. Windows of time are the sa
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.layout import EVENTS, INSTANT, PRECISE_FACTS, TIME, Events
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s, Int64Tables
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.layout import INSTANT, PRECISE_FACTS, TIME, Events
 from cepheid.engine.kernels.compile import kernel, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION, new_scratch
+from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.query import Query, room_for_absent
-from cepheid.engine.program.tables import MERGEABLE, PROGRAM, Program
-from cepheid.engine.search.runs.buffer import Rows
-from cepheid.engine.search.runs.by_value import WAITS, Waits, new_by_value
-from cepheid.engine.search.runs.enumerate import LISTED, Listed
+from cepheid.engine.program.tables import MERGEABLE, Program
+from cepheid.engine.search.runs.by_value import Waits, new_by_value
+from cepheid.engine.search.runs.enumerate import Listed
 from cepheid.engine.search.runs.merging import enlist
 from cepheid.engine.search.runs.moves import (
     ACCEPTED,
@@ -30,10 +27,8 @@ from cepheid.engine.search.runs.moves import (
     FRESH,
     NEXT,
     OVERFLOW,
-    RUNS,
     STATE,
     UNTIL,
-    WIDTHS,
     RunPool,
     Runs,
     Widths,
@@ -48,7 +43,6 @@ from cepheid.engine.search.runs.scan import (
     HEAD,
     HORIZON,
     LOW,
-    MACHINE,
     MOST_ACCEPTED,
     MOST_RUNS,
     MOVES,
@@ -69,22 +63,17 @@ from cepheid.engine.search.runs.scan import (
 KEY, ROW = PRECISE_FACTS, PRECISE_FACTS + 1  # further facts of an event: the number of its key, and where it is kept
 KEPT_FACTS = PRECISE_FACTS + 2
 
-LISTS_OF_KEYS = types.Array(types.int64, 3, "C")
-
 
 class KeptState(NamedTuple):
     """What stays from call to call."""
 
     runs: Runs
-    entries: Rows  # the match buffer
-    marks: Rows  # by event
+    entries: Int64Rows  # the match buffer
+    marks: Int64Rows  # by event
     state: Int64s
     cursor: Int64s
     chains: Int64s  # empty if runs are not merged
-    ends: npt.NDArray[np.int64]  # by key and state, the first and the last run of those that have reached it
-
-
-KEPT_STATE = types.NamedTuple((RUNS, INT64_ROWS, INT64_ROWS, INT64S, INT64S, INT64S, LISTS_OF_KEYS), KeptState)
+    ends: Int64Tables  # by key and state, the first and the last run of those that have reached it
 
 
 class Shown(NamedTuple):
@@ -96,9 +85,6 @@ class Shown(NamedTuple):
     until: int
     most_runs: int
     most_matches: int
-
-
-SHOWN = types.NamedUniTuple(types.int64, 6, Shown)
 
 
 def no_runs(widths: Widths, merging: bool) -> KeptState:
@@ -119,8 +105,8 @@ def no_runs(widths: Widths, merging: bool) -> KeptState:
     )
 
 
-@kernel(INT64S(RUNS, LISTS_OF_KEYS, PROGRAM))
-def chains_of_all(runs: Runs, ends: npt.NDArray[np.int64], program: Program) -> Int64s:
+@kernel
+def chains_of_all(runs: Runs, ends: Int64Tables, program: Program) -> Int64s:
     """The hash chains by which runs that can be merged are found, for a larger pool of runs."""
     size = 1024
     while size < len(runs.entry):
@@ -136,14 +122,12 @@ def chains_of_all(runs: Runs, ends: npt.NDArray[np.int64], program: Program) -> 
     return chains
 
 
-@search_kernel(
-    types.Tuple((LISTED, KEPT_STATE))(EVENTS, MACHINE, COLUMNS, FUNCTION, WAITS, WIDTHS, KEPT_STATE, LISTED, SHOWN)
-)
+@search_kernel
 def show(
     events: Events,
     machine: Machine,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     waits: Waits,
     widths: Widths,
     kept: KeptState,
