@@ -356,8 +356,10 @@ def chance_at(timed: Timed, competing: Undecided, competitor: int, middle: int) 
     event, gap = competing.event[competitor], competing.gap[competitor]
     exists = timed.exists[event]
     if gap == EVERY:
-        return at_instant(timed, event, middle) * exists
-    return onwards(timed, event, middle) * exists + (1.0 - exists) if gap == 1 else up_to(timed, event, middle) * exists
+        return float(at_instant(timed, event, middle) * exists)
+    if gap == 1:
+        return float(onwards(timed, event, middle) * exists + (1.0 - exists))
+    return float(up_to(timed, event, middle) * exists)
 
 
 @borrowing
