@@ -108,9 +108,7 @@ def _closest_pair(subject: Subject, failed: Stage, affordable: Affordable) -> Cl
     kept = failed.query.components
     if subject.bound.window is not None:
         built = longer_window(
-            subject,
-            lambda window: subject.relaxed(components=kept, without=failed.pending, window=window),
-            affordable,
+            subject, lambda window: subject.relaxed(components=kept, without=failed.pending, window=window), affordable
         )
         if built is not None:
             length = spans(subject, built[1])

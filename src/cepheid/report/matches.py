@@ -156,13 +156,7 @@ def counts_over_time(shown: Shown, bins: int = 40) -> list[dict[str, Any]]:
     scale = 1e-3 if shown.is_timestamp else 1.0
     pairs = zip(edges[:-1] * scale, edges[1:] * scale, counts, strict=True)
     return [
-        {
-            "from": float(a),
-            "to": float(b),
-            "begins": _text_at(a, shown),
-            "ends": _text_at(b, shown),
-            "matches": int(n),
-        }
+        {"from": float(a), "to": float(b), "begins": _text_at(a, shown), "ends": _text_at(b, shown), "matches": int(n)}
         for a, b, n in pairs
     ]
 

@@ -14,19 +14,7 @@ from typing import Any, ClassVar, Self
 from cepheid.errors import CepheidError, DataError, EngineError, closest
 from cepheid.language.durations import milliseconds
 from cepheid.language.schema import Roles
-from cepheid.plan.option_kinds import (
-    anything,
-    flag,
-    keys,
-    length,
-    mark,
-    names,
-    one_of,
-    place,
-    text,
-    type_column,
-    whole,
-)
+from cepheid.plan.option_kinds import anything, flag, keys, length, mark, names, one_of, place, text, type_column, whole
 from cepheid.plan.options import (
     EVERY_LANGUAGE,
     FLINK,
@@ -93,11 +81,7 @@ class RecordOptions:
         (), names, "columns that identify duplicates; the first record stays", example='"id"'
     )
     time_format: str | None = option(
-        None,
-        text,
-        "the format of times in text columns",
-        example='"%d/%m/%Y %H:%M"',
-        shown="ISO 8601",
+        None, text, "the format of times in text columns", example='"%d/%m/%Y %H:%M"', shown="ISO 8601"
     )
     decimal: str | None = option(
         None,

@@ -165,7 +165,7 @@ def _to_numbers(query: s.QuerySyntax, table: pa.Table, options: Options) -> set[
         if first is not None:
             warn(
                 f"column '{name}' holds texts that look like numbers, such as '{first}', and the query orders them as "
-                "texts; pass decimal='.' (and thousands=',') to read them as numbers",
+                "texts; pass decimal='.' (and thousands=',') to read them as numbers"
             )
     return set()
 

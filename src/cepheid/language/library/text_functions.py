@@ -330,14 +330,7 @@ def _trimming(name: str, columnwise: Any, says: str) -> Function:
 
 
 def _cased(name: str, call: Any, says: str) -> Function:
-    return Function(
-        f"{name}(s)",
-        call,
-        STRING,
-        _TEXT,
-        ascii=lambda F, text: getattr(F, name)(text),
-        says=says,
-    )
+    return Function(f"{name}(s)", call, STRING, _TEXT, ascii=lambda F, text: getattr(F, name)(text), says=says)
 
 
 def rlike(text: str, pattern: str) -> Any:
@@ -456,11 +449,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "json_extract_scalar",
     ),
     Function(
-        "left(s, n)",
-        lambda text, length: text[: max(length, 0)],
-        (STRING, INT),
-        _TEXT,
-        says="the first n characters",
+        "left(s, n)", lambda text, length: text[: max(length, 0)], (STRING, INT), _TEXT, says="the first n characters"
     ),
     Function(
         "right(s, n)",
@@ -495,8 +484,7 @@ FUNCTIONS: tuple[Function, ...] = (
         says="s with every part replaced, or removed",
     ),
     *named_twice(
-        _test("starts_with", str.startswith, pc.starts_with, "startswith", "true if s starts with part"),
-        "startswith",
+        _test("starts_with", str.startswith, pc.starts_with, "startswith", "true if s starts with part"), "startswith"
     ),
     *named_twice(_test("ends_with", str.endswith, pc.ends_with, "endswith", "true if s ends with part"), "endswith"),
     _test("contains", lambda text, part: part in text, pc.match_substring, "contains", "true if s contains part"),

@@ -441,12 +441,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     *named_twice(
         Function(
-            "size(list)",
-            len,
-            LISTS | _MAP,
-            DataType.INT,
-            narrow=True,
-            says="the number of elements of a list or a map",
+            "size(list)", len, LISTS | _MAP, DataType.INT, narrow=True, says="the number of elements of a list or a map"
         ),
         "cardinality",
         "array_size",

@@ -13,10 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor_api_client import (
-    StatefulProcessorApiClient,
-    StatefulProcessorHandleState,
-)
+from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorApiClient, StatefulProcessorHandleState
 from pyspark.sql.types import BinaryType, LongType, StructType
 
 from cepheid.errors import DataError
