@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.engine.data.arrays import Float64s
 from cepheid.errors import CepheidError, closest
 from cepheid.report.facts import unit_of_result
 
 MOST_MATCHES = 500  # of which the timeline holds the events
-Float64s = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

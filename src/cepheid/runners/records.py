@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Bools, Int64s
 from cepheid.errors import CepheidError, DataError, closest, warn
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -37,8 +37,6 @@ from cepheid.runners.readings import (
 )
 from cepheid.runners.readings import typed_nothing as with_types
 
-Mask = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
 REASON = "reason"
 ROW = "row"
 _LONGEST = 40  # characters of a value that an error shows
@@ -50,7 +48,7 @@ class Problem:
     """What is wrong with some rows of a column."""
 
     column: str
-    rows: Mask
+    rows: Bools
     told: str  # such as "is NULL"
 
 
