@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
 from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.timed import Stacks, Timed
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.kernels.partial_matches import Nodes, PartialMatches
 from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.confidence.bounds import NO_WINDOW
@@ -69,7 +69,7 @@ class TimedSearch(NamedTuple):
     partial: PartialMatches
 
 
-@kernel
+@borrowing
 def search_of(
     events: TimedEvents, program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes
 ) -> TimedSearch:
