@@ -54,17 +54,6 @@ class Nodes(NamedTuple):
     scratch: Scratch
 
 
-class PartialMatches(NamedTuple):
-    """Partial matches, and what tests them; kernels put it together, since it holds a function."""
-
-    begins: Int64s  # of each event, the groups that it can be the first event of, as bits
-    compared: Int64Rows  # the codes that equivalence tests compare, a column per event
-    program: Program
-    columns: Columns
-    predicate: PredicateCall
-    nodes: Nodes
-
-
 @kernel
 def new_nodes(size: int, slots: int, whole: int, number: int, codes: int, scratch: Scratch) -> Nodes:
     """Room for some nodes."""
@@ -131,18 +120,30 @@ def waits(program: Program, test: int, place: int, missing: int) -> bool:
 
 
 @borrowing_by_address
-def joins(partial: PartialMatches, node: int, event: int, place: int, begins: bool, missing: int) -> bool:
+def joins(
+    begins_groups: Int64s,
+    compared: Int64Rows,
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    nodes: Nodes,
+    node: int,
+    event: int,
+    place: int,
+    begins: bool,
+    missing: int,
+) -> bool:
     """May the event begin a place after this node, or be taken into the group that the node is in?
 
-    `missing` has the bits of missing components: those before the place, or all if they are known.
+    `missing` has the bits of missing components: those before the place, or all if they are known. `begins_groups`
+    says of all events which groups they can be the first event of.
     """
-    program, columns, predicate, nodes = partial.program, partial.columns, partial.predicate, partial.nodes
     if node >= 0:
         for row in range(nodes.codes.shape[1]):
-            if not agrees(partial.compared[row, event], nodes.codes[node, row]):
+            if not agrees(compared[row, event], nodes.codes[node, row]):
                 return False
     # By conditions on the first event of a group alone, tested beforehand.
-    if begins and program.place[place, KLEENE] == 1 and (partial.begins[event] >> place) & 1 == 0:
+    if begins and program.place[place, KLEENE] == 1 and (begins_groups[event] >> place) & 1 == 0:
         return False
     moment = 3 * place + (BEGIN if begins else TAKE)
     if program.moments[moment] == program.moments[moment + 1]:
@@ -162,10 +163,19 @@ def joins(partial: PartialMatches, node: int, event: int, place: int, begins: bo
 
 @borrowing_by_address
 def add_node(
-    partial: PartialMatches, parent: int, node: int, event: int, place: int, begins: bool, missing: int
+    compared: Int64Rows,
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    nodes: Nodes,
+    parent: int,
+    node: int,
+    event: int,
+    place: int,
+    begins: bool,
+    missing: int,
 ) -> None:
     """Writes the node that adds an event to its parent."""
-    program, columns, predicate, nodes = partial.program, partial.columns, partial.predicate, partial.nodes
     nodes.entries[node, EVENT], nodes.entries[node, LEFT], nodes.entries[node, RIGHT] = event, parent, place
     for column in range(nodes.at.shape[1]):
         nodes.at[node, column] = nodes.at[parent, column] if parent >= 0 else 0
@@ -175,7 +185,7 @@ def add_node(
         nodes.running[node, column] = nodes.running[parent, column] if parent >= 0 else 0.0
     for row in range(nodes.codes.shape[1]):
         code = nodes.codes[parent, row] if parent >= 0 else WILD
-        nodes.codes[node, row] = partial.compared[row, event] if code == WILD else code
+        nodes.codes[node, row] = compared[row, event] if code == WILD else code
     nodes.at[node, program.place[place, LAST_AT]] = event
     if begins:
         nodes.at[node, program.place[place, FIRST_AT]] = event
@@ -204,9 +214,10 @@ def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
 
 
 @borrowing_by_address
-def complete_holds(partial: PartialMatches, last: int, missing: int) -> bool:
+def complete_holds(
+    program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes, last: int, missing: int
+) -> bool:
     """Do the conditions hold for a complete match that had to wait until it was known which events are missing?"""
-    program, columns, predicate, nodes = partial.program, partial.columns, partial.predicate, partial.nodes
     nodes.scratch.missing[0] = missing
     for place in range(program.places):
         if (missing >> place) & 1 == 1:  # what its defaults say, once for the whole component
@@ -246,9 +257,10 @@ def holds_event(chosen: Int64s, length: int, event: int) -> bool:
 
 
 @borrowing_by_address
-def standing(partial: PartialMatches, node: int, missing: int) -> int:
+def standing(
+    program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes, node: int, missing: int
+) -> int:
     """The disjuncts whose positive part a complete match satisfies, as bits."""
-    program, columns, predicate, nodes = partial.program, partial.columns, partial.predicate, partial.nodes
     if not program.judged:
         return 1
     bits = 0

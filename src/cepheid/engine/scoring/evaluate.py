@@ -8,9 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed
 from cepheid.engine.kernels.compile import borrowing, called_by_address
 from cepheid.engine.kernels.conditions import EVENT
-from cepheid.engine.kernels.partial_matches import standing
+from cepheid.engine.kernels.partial_matches import Nodes, standing
+from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.confidence.alternatives import alternatives
 from cepheid.engine.scoring.confidence.competing import (
     CompetingEvents,
@@ -34,14 +37,15 @@ from cepheid.engine.scoring.confidence.order import Workspace, ordered_within
 from cepheid.engine.scoring.confidence.shared_competing import Weighing, unweighed
 from cepheid.engine.scoring.confidence.undisturbed import WITHIN, Effort
 from cepheid.engine.scoring.expected import expected, expected_cost
-from cepheid.engine.scoring.match_score import MatchScore, TimedSearch
+from cepheid.engine.scoring.match_score import MatchScore
 
 Judged = tuple[float, float, int, int, float]  # probability, confidence, earliest, latest; above 0: too many steps
 
 
 @called_by_address
 def score(
-    search: TimedSearch,
+    timed: Timed,
+    match_score: MatchScore,
     chosen: Int64s,
     low: Int64s,
     high: Int64s,
@@ -55,7 +59,6 @@ def score(
 
     One that scores 0 in every world is none: its confidence is 0.
     """
-    timed, match_score = search.timed, search.match_score
     window, spans, length = match_score.window, match_score.spans, len(chosen)
     if ordered > 0.0 and len(found.keys) == 0:
         cost = expected_cost(low, high, table, window)
@@ -90,7 +93,13 @@ def recalled(match_score: MatchScore, memory: Memory, size: int, start: int) -> 
 
 @called_by_address
 def judge(
-    search: TimedSearch,
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    nodes: Nodes,
     part: int,
     chain: Int64s,
     low: Int64s,
@@ -103,8 +112,6 @@ def judge(
 
     `table` has for each gap the table of its scores, `missing` the bits of the components that were not seen.
     """
-    timed, match_score, stacks, partial = search
-    program, nodes = partial.program, partial.nodes
     length, holes, exist = len(chain), 0, 1.0
     chosen = np.empty(length, np.int64)
     for index in range(length):
@@ -125,15 +132,17 @@ def judge(
         return 0.0, 0.0, 0, 0, 0.0
     found, stand = CompetingEvents(np.empty(0, np.int64), np.empty(0, np.int64)), 1
     if has_competing_events(program):
-        found = competing_events(search, part, chain, low, high, missing)
+        found = competing_events(
+            timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, missing
+        )
     if len(found.keys) > 0 or program.judged:
-        stand = standing(partial, chain[length - 1], missing)
+        stand = standing(program, columns, predicate, nodes, chain[length - 1], missing)
     if stand == 0:
         return 0.0, 0.0, 0, 0, 0.0
     simple = ordered if holes == 0 else 0.0  # what is 0 is found out instant by instant
     if match_score.scored:
         probability, confidence, earliest, latest, cost = score(
-            search, chosen, low, high, table, found, stand, simple, room
+            timed, match_score, chosen, low, high, table, found, stand, simple, room
         )
         return probability * exist, confidence * exist, earliest, latest, max(cost, 0.0)
     if simple > 0.0 and len(found.keys) == 0:

@@ -12,12 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
-from cepheid.engine.data.columns import Columns, PredicateCall
-from cepheid.engine.data.timed import Stacks, Timed
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows
+from cepheid.engine.data.timed import Timed
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.kernels.partial_matches import Nodes, PartialMatches
-from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.confidence.bounds import NO_WINDOW
 from cepheid.engine.scoring.confidence.order import precedes
 from cepheid.engine.scoring.edges import CERTAIN, CLOSED, FALLS
@@ -49,34 +46,6 @@ class MatchScore(NamedTuple):
     monotone: Int64Rows  # edges: FALLS, RISES or NEITHER
     ahead: Float64s  # by place: log of the best score of any path from it to the end of the window
     spans: Spans
-
-
-class TimedEvents(NamedTuple):
-    """What a search at imprecise times reads, as Python hands it over."""
-
-    timed: Timed
-    match_score: MatchScore
-    stacks: Stacks
-    starts: Int64s  # partition k is starts[k]:starts[k + 1]
-
-
-class TimedSearch(NamedTuple):
-    """What a search at imprecise times reads, and its partial matches; kernels put it together."""
-
-    timed: Timed
-    match_score: MatchScore
-    stacks: Stacks
-    partial: PartialMatches
-
-
-@borrowing
-def search_of(
-    events: TimedEvents, program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes
-) -> TimedSearch:
-    """A search over some events, with room for its partial matches."""
-    timed = events.timed
-    partial = PartialMatches(timed.begins, timed.compared, program, columns, predicate, nodes)
-    return TimedSearch(timed, events.match_score, events.stacks, partial)
 
 
 def worth_of(plan: Plan, step: int, compared: int) -> MatchScore:

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.timed import between, first_beyond, first_reaching
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed, between, first_beyond, first_reaching
 from cepheid.engine.kernels.arrays import grown
 from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address, kernel
 from cepheid.engine.kernels.conditions import EVENT, RIGHT, agrees, holds, test_holds
-from cepheid.engine.kernels.partial_matches import PartialMatches, holds_event, joins, load, put_event
+from cepheid.engine.kernels.partial_matches import Nodes, holds_event, joins, load, put_event
 from cepheid.engine.program.tables import (
     AFTER_PLACE,
     BEGIN,
@@ -28,7 +29,7 @@ from cepheid.engine.program.tables import (
     SKIP_ANY,
     Program,
 )
-from cepheid.engine.scoring.match_score import TimedSearch
+from cepheid.engine.scoring.match_score import MatchScore
 
 
 class CompetingEvents(NamedTuple):
@@ -60,11 +61,20 @@ def has_competing_events(program: Program) -> bool:
 
 
 @borrowing_by_address
-def killing(partial: PartialMatches, node: int, negation: int, event: int, missing: int) -> int:
+def killing(
+    compared: Int64Rows,
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    nodes: Nodes,
+    node: int,
+    negation: int,
+    event: int,
+    missing: int,
+) -> int:
     """The disjuncts in which an event of a negated component would kill a complete match, as bits (-1: in all)."""
-    program, columns, predicate, nodes = partial.program, partial.columns, partial.predicate, partial.nodes
     for row in range(nodes.codes.shape[1]):
-        if not agrees(partial.compared[row, event], nodes.codes[node, row]):
+        if not agrees(compared[row, event], nodes.codes[node, row]):
             return 0
     load(nodes, node)
     nodes.scratch.missing[0] = missing
@@ -82,14 +92,24 @@ def killing(partial: PartialMatches, node: int, negation: int, event: int, missi
 
 
 @borrowing_by_address
-def could_join(partial: PartialMatches, node: int, event: int, place: int, missing: int) -> bool:
+def could_join(
+    begins_groups: Int64s,
+    compared: Int64Rows,
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    nodes: Nodes,
+    node: int,
+    event: int,
+    place: int,
+    missing: int,
+) -> bool:
     """Could an event have been selected after a node, in a pattern that knows nothing of the missing components?
 
     What defaults say of this place in the stead of missing events then is a condition of this place, too.
     """
-    program, columns, predicate, nodes = partial.program, partial.columns, partial.predicate, partial.nodes
     begins = nodes.entries[node, RIGHT] != place
-    if not joins(partial, node, event, place, begins, missing):
+    if not joins(begins_groups, compared, program, columns, predicate, nodes, node, event, place, begins, missing):
         return False
     if missing == 0:
         return True
@@ -111,11 +131,20 @@ def could_join(partial: PartialMatches, node: int, event: int, place: int, missi
 
 @called_by_address
 def competing_events(
-    search: TimedSearch, part: int, chain: Int64s, low: Int64s, high: Int64s, missing: int
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    nodes: Nodes,
+    part: int,
+    chain: Int64s,
+    low: Int64s,
+    high: Int64s,
+    missing: int,
 ) -> CompetingEvents:
     """Everyone who could disturb the match along a chain of nodes, whose events have the valid bounds low .. high."""
-    timed, match_score, stacks, partial = search
-    program, nodes = partial.program, partial.nodes
     length = len(chain)
     gaps, last = length + 1, chain[length - 1]
     keys, branches = np.empty(16, np.int64), np.empty(16, np.int64)
@@ -155,8 +184,10 @@ def competing_events(
                 continue
             bits = 0
             if blocking >= length:
-                bits = killing(partial, last, negation, event, missing)
-            elif selected or could_join(partial, node, event, stack, missing):
+                bits = killing(timed.compared, program, columns, predicate, nodes, last, negation, event, missing)
+            elif selected or could_join(
+                timed.begins, timed.compared, program, columns, predicate, nodes, node, event, stack, missing
+            ):
                 bits = -1
             if bits == 0:
                 continue

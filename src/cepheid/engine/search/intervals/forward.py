@@ -34,7 +34,7 @@ from cepheid.engine.scoring.confidence.bounds import tighten
 from cepheid.engine.scoring.confidence.order import Workspace, ordered_within, precedes, workspace
 from cepheid.engine.scoring.edges import CERTAIN, CLOSED
 from cepheid.engine.scoring.evaluate import judge
-from cepheid.engine.scoring.match_score import MatchScore, TimedEvents, TimedSearch, completion_of, search_of
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
 from cepheid.engine.scoring.spans import best_of
 from cepheid.engine.search.intervals.results import (
     BOUNDED,
@@ -224,7 +224,13 @@ def may_end(match_score: MatchScore, path: Path, depth: int) -> bool:
 class Forward(NamedTuple):
     """What the search reads, and room for what is growing; kernels put it together, since it holds functions."""
 
-    search: TimedSearch
+    timed: Timed
+    match_score: MatchScore
+    stacks: Stacks
+    program: Program
+    columns: Columns
+    predicate: PredicateCall
+    nodes: Nodes
     room: Workspace
     steps: Int64s  # 0, 1, 2 and so on
     counters: Int64s
@@ -235,91 +241,99 @@ NOBODY = -1
 
 
 @borrowing
-def next_event(forward: Forward, path: Path, part: int) -> int:
+def next_event(search: Forward, path: Path, part: int) -> int:
     """The next event to try at the end of the path; NOBODY, where all were tried: then the path is shorter, or aims on.
 
     One that cannot come there is passed over: it is in the path, or too late.
     """
-    timed, match_score, stacks, partial = forward.search
-    depth, nodes, program = path.depth[0], partial.nodes, partial.program
+    depth, nodes = path.depth[0], search.nodes
     source, goal = path.place[depth - 1] if depth > 0 else -1, path.goal[depth]
     if path.cursor[depth] >= path.stop[depth]:
         # All that could fill this place has been tried; now the next one that may come behind.
         left = source >= 0 and nodes.closed[depth - 1] == 0  # an open group that may not be left
+        timed, match_score, stacks, program = search.timed, search.match_score, search.stacks, search.program
         if left or not aim(timed, match_score, stacks, program, path, part, depth, goal + 1, False):
             path.depth[0] -= 1
         return NOBODY
-    event = stacks.member[path.cursor[depth]]
+    event = search.stacks.member[path.cursor[depth]]
     path.cursor[depth] += 1
-    if timed.lower[event] > path.nearest[depth]:
+    if search.timed.lower[event] > path.nearest[depth]:
         path.cursor[depth] = path.stop[depth]
         return NOBODY
     if holds_event(path.event, depth, event):
         return NOBODY
-    if goal == source and program.place[source, KLEENE] == 0:
+    if goal == source and search.program.place[source, KLEENE] == 0:
         return NOBODY
     return event  # type: ignore[no-any-return]
 
 
 @borrowing
-def joins_path(forward: Forward, path: Path, event: int, skipped: int) -> bool:
+def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
     """May the event come at the end of the path, and is some world left that is worth it? Then it is put there."""
-    timed, match_score, _, partial = forward.search
-    depth, program = path.depth[0], partial.program
+    timed, match_score, program, nodes = search.timed, search.match_score, search.program, search.nodes
+    depth, columns, predicate = path.depth[0], search.columns, search.predicate
     source, goal = path.place[depth - 1] if depth > 0 else -1, path.goal[depth]
     begins = goal != source
-    forward.counters[EVALUATED] += 1
-    if not joins(partial, depth - 1, event, goal, begins, skipped):
+    search.counters[EVALUATED] += 1
+    if not joins(
+        timed.begins, timed.compared, program, columns, predicate, nodes, depth - 1, event, goal, begins, skipped
+    ):
         return False
     if program.strategy == SKIP_NEXT and not match_score.scored and depth > 0 and timed.exists[event] >= 1.0:
         # It would be selected for certain by then; an open group is only held up by what it could take.
         holds_up = not begins or program.place[source, KLEENE] == 0
         if holds_up and timed.lower[event] > path.high[depth - 1, depth - 1]:
             path.nearest[depth] = min(path.nearest[depth], timed.upper[event])
-    if not extends(timed, match_score, program, path, forward.steps, depth, event, goal):
+    if not extends(timed, match_score, program, path, search.steps, depth, event, goal):
         return False
     if match_score.least[0] > 0.0 and not match_score.scored:
         low, high = path.low[depth], path.high[depth]
         if (
-            ordered_within(timed, path.event, low, high, depth + 1, match_score.window, forward.room)
+            ordered_within(timed, path.event, low, high, depth + 1, match_score.window, search.room)
             < match_score.least[0]
         ):
             return False
-    add_node(partial, depth - 1, depth, event, goal, begins, skipped)
-    forward.counters[PARTIAL] += 1
-    forward.counters[PEAK] = max(forward.counters[PEAK], depth + 1)
+    add_node(timed.compared, program, columns, predicate, nodes, depth - 1, depth, event, goal, begins, skipped)
+    search.counters[PARTIAL] += 1
+    search.counters[PEAK] = max(search.counters[PEAK], depth + 1)
     return True
 
 
 @borrowing
-def report_path(forward: Forward, path: Path, asked: SearchRequest, part: int, skipped: int, results: Results) -> bool:
+def report_path(search: Forward, path: Path, asked: SearchRequest, part: int, skipped: int, results: Results) -> bool:
     """Judges the path if it is a match, and puts it to the results if it is worth it; False: the search must end."""
-    timed, match_score, _, partial = forward.search
-    depth, places, counters = path.depth[0], partial.program.places, forward.counters
+    timed, match_score, program, nodes = search.timed, search.match_score, search.program, search.nodes
+    depth, places, counters = path.depth[0], search.program.places, search.counters
     event, goal = path.event[depth], path.goal[depth]
     ends_here, behind = goal == places - 1, match_score.number[goal + 1, places]
     known = completion_of(timed, match_score, path.event[0], event, ends_here)
     # With an open end, the first component must have been seen.
-    complete = behind != CLOSED and partial.nodes.closed[depth] == 1 and (ends_here or path.place[0] == 0)
+    complete = behind != CLOSED and nodes.closed[depth] == 1 and (ends_here or path.place[0] == 0)
     if not complete or known <= asked.after or known > asked.until or not may_end(match_score, path, depth):
         return True
     missing = skipped | ((1 << places) - (1 << (goal + 1)))
-    if missing != 0 and not complete_holds(partial, depth, missing):
+    if missing != 0 and not complete_holds(program, search.columns, search.predicate, nodes, depth, missing):
         return True
     counters[JUDGED] += 1
     path.table[depth + 1] = behind
     probability, confidence, earliest, latest, cost = judge(
-        forward.search,
+        timed,
+        match_score,
+        search.stacks,
+        program,
+        search.columns,
+        search.predicate,
+        nodes,
         part,
-        forward.steps[: depth + 1],
+        search.steps[: depth + 1],
         path.low[depth, : depth + 1],
         path.high[depth, : depth + 1],
         path.table[: depth + 2],
         missing,
-        forward.room,
+        search.room,
     )
     if cost > 0.0:
-        forward.cost[0] = cost
+        search.cost[0] = cost
         return False
     if confidence <= 0.0 or confidence < match_score.least[0] or probability < match_score.score:
         return True
@@ -333,37 +347,38 @@ def report_path(forward: Forward, path: Path, asked: SearchRequest, part: int, s
 
 
 @borrowing
-def search_paths(forward: Forward, path: Path, asked: SearchRequest, part: int, results: Results) -> int:
+def search_paths(search: Forward, path: Path, asked: SearchRequest, part: int, results: Results) -> int:
     """Follows all paths of a partition from where the path stands. DONE, FULL or STOPPED."""
-    timed, match_score, stacks, partial = forward.search
-    program = partial.program
+    program = search.program
     while path.depth[0] >= 0:
         if stop_flag() != 0:
             return STOPPED
         depth = path.depth[0]
-        if depth == len(path.event) or depth == len(partial.nodes.closed) or is_full(results, depth + 1):
+        if depth == len(path.event) or depth == len(search.nodes.closed) or is_full(results, depth + 1):
             return FULL
         goal = path.goal[depth]
-        event = next_event(forward, path, part)
+        event = next_event(search, path, part)
         if event == NOBODY:
             continue
         source = path.place[depth - 1] if depth > 0 else -1
         skipped = path.missing[depth - 1] if depth > 0 else 0
         if goal != source:
             skipped |= ((1 << goal) - 1) & ~((1 << (source + 1)) - 1)
-        if not joins_path(forward, path, event, skipped):
+        if not joins_path(search, path, event, skipped):
             continue
-        if not report_path(forward, path, asked, part, skipped, results):
+        if not report_path(search, path, asked, part, skipped, results):
             return STOPPED
         onwards = goal if program.place[goal, KLEENE] == 1 else goal + 1
-        if aim(timed, match_score, stacks, program, path, part, depth + 1, onwards, True):
+        if aim(search.timed, search.match_score, search.stacks, program, path, part, depth + 1, onwards, True):
             path.depth[0] += 1
     return DONE
 
 
 @search_kernel
 def search_forward(
-    events: TimedEvents,
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
     program: Program,
     columns: Columns,
     predicate: PredicateCall,
@@ -372,7 +387,7 @@ def search_forward(
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, counters, and the cost of a match that was too expensive to judge (0: none)."""
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(program.places), np.zeros(1)
-    size, timed, match_score, stacks = max(8, program.places), events.timed, events.match_score, events.stacks
+    size = max(8, program.places)
     room, path = workspace(widest(timed), size), new_path(size)
     nodes = more_nodes(nodes)
     for part in range(stacks.begin.shape[1] - 1):
@@ -391,8 +406,10 @@ def search_forward(
             if is_full(results, depth + 1):
                 results = with_room(results, depth + 1)
             steps = np.arange(len(path.event))
-            search = search_of(events, program, columns, predicate, nodes)
-            ended = search_paths(Forward(search, room, steps, counters, cost), path, asked, part, results)
+            search = Forward(
+                timed, match_score, stacks, program, columns, predicate, nodes, room, steps, counters, cost
+            )
+            ended = search_paths(search, path, asked, part, results)
         if ended == STOPPED:
             break
     counters[BOUNDED] += room.memory.bounded[0]

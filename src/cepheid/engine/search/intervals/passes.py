@@ -22,7 +22,7 @@ from cepheid.engine.kernels.partial_matches import Nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition
 from cepheid.engine.program.tables import Program
-from cepheid.engine.scoring.match_score import MatchScore, TimedEvents, search_of
+from cepheid.engine.scoring.match_score import MatchScore
 from cepheid.engine.search.intervals.joining import REFUSED, Run, joins, likely_among, new_run
 from cepheid.engine.search.intervals.results import (
     COUNTERS,
@@ -45,6 +45,9 @@ from cepheid.engine.search.intervals.sequences import Complete, Judging, new_jud
 class Pass(NamedTuple):
     """What one pass reads, and the run that an event is offered to; kernels put it together."""
 
+    timed: Timed
+    match_score: MatchScore
+    stacks: Stacks
     columns: Columns  # with the predicate: the conditions as they are tested whatever the order
     predicate: PredicateCall
     judging: Judging
@@ -108,12 +111,11 @@ def take_place(
 
     False: the search must end. There must be room for either.
     """
-    joined, state, judging = search.run, pool.state, search.judging
-    timed, match_score, stacks = judging.search.timed, judging.search.match_score, judging.search.stacks
+    timed, match_score, joined, state = search.timed, search.match_score, search.run, pool.state
     length, counters, at = len(joined.places), joined.counters, joined.at
     for other in range(length):
         at[other] = pool.events[state[AT], other] if held & (1 << other) != 0 else 0
-    slot = joins(joined, stacks, search.columns, search.predicate, part, held, place, event)
+    slot = joins(joined, search.stacks, search.columns, search.predicate, part, held, place, event)
     if slot == REFUSED:
         return True
     grown_to = held | (1 << place)
@@ -122,7 +124,7 @@ def take_place(
         return True
     if count == length:
         match = Complete(at, joined.low, joined.high, counters, search.cost)
-        return report(judging, part, match, asked, results)
+        return report(timed, match_score, search.stacks, search.judging, part, match, asked, results)
     last = lives_until(match_score, joined.places, joined.high, count)
     if last < timed.lower[event]:
         return True
@@ -141,8 +143,7 @@ def take_place(
 def offer(search: Pass, pool: Pool, asked: SearchRequest, part: int, event: int, results: Results) -> int:
     """Offers an event to all runs and to a new one. DONE, FULL or STOPPED."""
     state, length = pool.state, len(search.run.places)
-    timed = search.judging.search.timed
-    bits, now = timed.mask[event], timed.lower[event]
+    bits, now = search.timed.mask[event], search.timed.lower[event]
     while state[AT] <= state[OLD]:
         run, old = state[AT], state[OLD]  # runs before `old` are from before this event
         if run < old and state[PLACE] == 0 and pool.alive[run] < now:
@@ -170,7 +171,10 @@ def offer(search: Pass, pool: Pool, asked: SearchRequest, part: int, event: int,
 
 @search_kernel
 def any_state(
-    events: TimedEvents,
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
+    starts: Int64s,
     program: Program,
     columns: Columns,
     predicate: PredicateCall,
@@ -180,18 +184,18 @@ def any_state(
     placed_predicate: PredicateCall,
     asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
-    """All matches of all partitions."""
+    """All matches of all partitions; partition k is starts[k]:starts[k + 1]."""
     length = program.places
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
-    judging = new_judging(search_of(events, program, columns, predicate, nodes))
-    joined = new_run(events.timed, events.match_score, program, placed, counters)
-    search, starts = Pass(placed_columns, placed_predicate, judging, joined, cost), events.starts
+    judging = new_judging(timed, program, columns, predicate, nodes)
+    joined = new_run(timed, match_score, program, placed, counters)
+    search = Pass(timed, match_score, stacks, placed_columns, placed_predicate, judging, joined, cost)
     pool = Pool(
         np.empty((256, length), np.int64), np.empty(256, np.int64), np.empty(256, np.int64), np.zeros(4, np.int64)
     )
     state = pool.state
     for part in range(len(starts) - 1):
-        begin_partition(events.match_score)
+        begin_partition(match_score)
         state[SIZE] = 0
         for event in range(starts[part], starts[part + 1]):
             state[OLD], state[AT], state[PLACE] = state[SIZE], 0, 0
@@ -294,18 +298,17 @@ def join_run(
     search: Pass, queue: Queue, asked: SearchRequest, part: int, candidate: Candidate, results: Results
 ) -> bool:
     """Lets a candidate join the run at hand, if it may; False: the search must end. There must be room."""
-    joined, place, judging = search.run, candidate.place, search.judging
-    timed, match_score, stacks = judging.search.timed, judging.search.match_score, judging.search.stacks
+    timed, match_score, joined, place = search.timed, search.match_score, search.run, candidate.place
     length, counters, at, sizes = len(joined.places), joined.counters, joined.at, queue.sizes
     filled = (1 << place) - 1
-    slot = joins(joined, stacks, search.columns, search.predicate, part, filled, place, candidate.event)
+    slot = joins(joined, search.stacks, search.columns, search.predicate, part, filled, place, candidate.event)
     if slot == REFUSED:
         return True
     if match_score.least[0] > 0.0 and not likely_among(timed, match_score, joined, slot, place + 1):
         return True
     if place == length - 1:
         match = Complete(at, joined.low, joined.high, counters, search.cost)
-        return report(judging, part, match, asked, results)
+        return report(timed, match_score, search.stacks, search.judging, part, match, asked, results)
     if sizes.sum() >= asked.runs:
         counters[OVERFLOW] = TOO_MANY_RUNS
         return False
@@ -349,7 +352,9 @@ def offer_in_order(
 
 @search_kernel
 def sorted_pass(
-    given: TimedEvents,
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
     program: Program,
     columns: Columns,
     predicate: PredicateCall,
@@ -362,14 +367,14 @@ def sorted_pass(
     """All matches of all partitions, with events in query order."""
     length = program.places
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
-    judging = new_judging(search_of(given, program, columns, predicate, nodes))
-    joined = new_run(given.timed, given.match_score, program, placed, counters)
-    search = Pass(placed_columns, placed_predicate, judging, joined, cost)
+    judging = new_judging(timed, program, columns, predicate, nodes)
+    joined = new_run(timed, match_score, program, placed, counters)
+    search = Pass(timed, match_score, stacks, placed_columns, placed_predicate, judging, joined, cost)
     queue = new_queue(length, 64)
-    for part in range(given.stacks.begin.shape[1] - 1):
-        events, goals, least = query_order(given.timed, given.stacks, length, part)
+    for part in range(stacks.begin.shape[1] - 1):
+        events, goals, least = query_order(timed, stacks, length, part)
         queue.sizes[:] = 0
-        begin_partition(given.match_score)
+        begin_partition(match_score)
         for index in range(len(events)):
             candidate = Candidate(events[index], goals[index], least[index])
             queue.state[0] = 0

@@ -11,7 +11,6 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared, prepare
 from cepheid.engine.program.placing import Order
-from cepheid.engine.scoring.match_score import TimedEvents
 from cepheid.engine.search.intervals.forward import search_forward
 from cepheid.engine.search.intervals.passes import any_state, sorted_pass
 from cepheid.engine.search.intervals.query import IntervalQuery, compile_conditions, compile_query
@@ -44,7 +43,9 @@ def run_forward(plan: Plan, prepared: Prepared, query: IntervalQuery, after: int
         what = "Kleene plus" if plan.bound.has_kleene else "missing events"
         raise EngineError(f"method '{method}' does not support {what}", hint="use method='query-order'")
     return search_forward(
-        TimedEvents(prepared.timed, query.match_score, prepared.stacks, prepared.starts),
+        prepared.timed,
+        query.match_score,
+        prepared.stacks,
         query.program,
         query.columns,
         query.predicate,
@@ -63,7 +64,7 @@ def run_sequences(
     forward = order == tuple(range(positives)) and method not in ("any-state", "sorted")
     asked: Order = "any" if method in ("any-state", "sorted") else order
     placed: Any = query if forward else compile_conditions(plan, events, prepared, asked)
-    given = TimedEvents(prepared.timed, query.match_score, prepared.stacks, prepared.starts)
+    events_and_query: Any = (prepared.timed, query.match_score, prepared.stacks)
     judged: Any = (query.program, query.columns, query.predicate, query.nodes)
     searching: Any = (placed.program, placed.columns, placed.predicate)
     asked_for = SearchRequest(after, until, limits.max_matches, limits.max_partial_matches)
@@ -71,14 +72,14 @@ def run_sequences(
     match method:
         case "any-state":
             kernel = any_state
-            return kernel(given, *judged, *searching, asked_for)
+            return kernel(*events_and_query, prepared.starts, *judged, *searching, asked_for)
         case "sorted":
             kernel = sorted_pass
-            return kernel(given, *judged, *searching, asked_for)
+            return kernel(*events_and_query, *judged, *searching, asked_for)
     compared = prepared.timed.compared.shape[0]
     steps = steps_of(query.program, placed.program, order, shares_events(prepared, positives), compared)
     kernel = search
-    return kernel(given, *judged, steps, placed.columns, placed.predicate, asked_for)
+    return kernel(*events_and_query, *judged, steps, placed.columns, placed.predicate, asked_for)
 
 
 def shares_events(prepared: Prepared, positives: int) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed
 from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.partial_matches import Nodes
 from cepheid.engine.kernels.stop import stop_flag
@@ -21,7 +22,7 @@ from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.confidence.competing import has_competing_events
 from cepheid.engine.scoring.confidence.order import counted
-from cepheid.engine.scoring.match_score import TimedEvents, completion_of, search_of
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
     COUNTERS,
     DONE,
@@ -44,6 +45,9 @@ from cepheid.engine.search.intervals.steps import Steps, begin_search, next_matc
 class Search(NamedTuple):
     """What one search reads and where it has come; kernels put it together, since it holds functions."""
 
+    timed: Timed
+    match_score: MatchScore
+    stacks: Stacks
     steps: Steps
     columns: Columns  # with the predicate: the conditions as they are tested in the order of the steps
     predicate: PredicateCall
@@ -58,8 +62,8 @@ def search_partition(search: Search, asked: SearchRequest, plain: bool, part: in
 
     It makes no arrays, so that numba counts no references for each match. DONE, FULL or STOPPED.
     """
-    steps, judging, counters = search.steps, search.judging, search.counters
-    timed, match_score, stacks = judging.search.timed, judging.search.match_score, judging.search.stacks
+    timed, match_score, stacks, steps = search.timed, search.match_score, search.stacks, search.steps
+    judging, counters = search.judging, search.counters
     at, low, high = steps.at, steps.low, steps.high
     length, final = len(steps.order), len(steps.order) - 1
     match = Complete(at, low[final], high[final], counters, search.cost)
@@ -72,7 +76,7 @@ def search_partition(search: Search, asked: SearchRequest, plain: bool, part: in
                 timed.lower, timed.upper, timed.share, timed.base, at, low, high, length, match_score.window
             )
         if confidence < 0.0:
-            if not report(judging, part, match, asked, results):
+            if not report(timed, match_score, stacks, judging, part, match, asked, results):
                 return STOPPED
             continue
         known = completion_of(timed, match_score, at[0], at[final], True)
@@ -94,7 +98,9 @@ def search_partition(search: Search, asked: SearchRequest, plain: bool, part: in
 
 @search_kernel
 def search(
-    events: TimedEvents,
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
     program: Program,
     columns: Columns,
     predicate: PredicateCall,
@@ -110,11 +116,11 @@ def search(
     """
     length, plain = program.places, not has_competing_events(program)
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
-    judging = new_judging(search_of(events, program, columns, predicate, nodes))
-    searching = Search(steps, placed_columns, placed_predicate, judging, counters, cost)
-    for part in range(events.stacks.begin.shape[1] - 1):
-        begin_partition(events.match_score)
-        begin_search(events.stacks, steps, part)
+    judging = new_judging(timed, program, columns, predicate, nodes)
+    searching = Search(timed, match_score, stacks, steps, placed_columns, placed_predicate, judging, counters, cost)
+    for part in range(stacks.begin.shape[1] - 1):
+        begin_partition(match_score)
+        begin_search(stacks, steps, part)
         ended = search_partition(searching, asked, plain, part, results)
         while ended == FULL:
             results = with_room(results, length)

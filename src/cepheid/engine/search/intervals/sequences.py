@@ -8,16 +8,18 @@ import numpy as np
 
 from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.timed import widest
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed, widest
 from cepheid.engine.kernels.compile import borrowing_by_address, inlined, kernel
 from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
-from cepheid.engine.kernels.partial_matches import PartialMatches
+from cepheid.engine.kernels.partial_matches import Nodes
 from cepheid.engine.output.top import raise_bar
+from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.confidence.memory import fits_decide, shape_of
 from cepheid.engine.scoring.confidence.order import Workspace, workspace
 from cepheid.engine.scoring.edges import CERTAIN
 from cepheid.engine.scoring.evaluate import judge, recalled
-from cepheid.engine.scoring.match_score import TimedSearch, completion_of
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
     BOUNDED,
     JUDGED,
@@ -32,7 +34,10 @@ from cepheid.engine.search.intervals.results import (
 class Judging(NamedTuple):
     """The query in the order of the pattern, which matches are judged by, and room for that."""
 
-    search: TimedSearch
+    program: Program
+    columns: Columns
+    predicate: PredicateCall
+    nodes: Nodes
     chain: Int64s  # the nodes of a match, one after the other
     table: Int64s  # of each gap the table of its scores: all are certain
     room: Workspace
@@ -40,32 +45,39 @@ class Judging(NamedTuple):
 
 
 @kernel
-def new_judging(search: TimedSearch) -> Judging:
+def new_judging(timed: Timed, program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes) -> Judging:
     """All that matches are judged by, with room for the widest interval."""
-    program, length = search.partial.program, search.partial.program.places
-    decides = fits_decide(program, search.timed.compared)
-    room = workspace(widest(search.timed), length)
-    return Judging(search, np.arange(length), np.full(length + 1, CERTAIN), room, decides)
+    length = program.places
+    room = workspace(widest(timed), length)
+    return Judging(
+        program,
+        columns,
+        predicate,
+        nodes,
+        np.arange(length),
+        np.full(length + 1, CERTAIN),
+        room,
+        fits_decide(program, timed.compared),
+    )
 
 
 @inlined
-def as_nodes(partial: PartialMatches, at: Int64s) -> None:
+def as_nodes(program: Program, nodes: Nodes, timed: Timed, at: Int64s) -> None:
     """Writes a complete match without groups as nodes, one for each place, for who judges it.
 
     All of them hold all events: conditions of a place read none behind it.
     """
-    nodes, places = partial.nodes, partial.program.places
-    for place in range(places):
+    for place in range(program.places):
         nodes.entries[place, EVENT], nodes.entries[place, LEFT], nodes.entries[place, RIGHT] = (
             at[place],
             place - 1,
             place,
         )
-        for other in range(places):
+        for other in range(program.places):
             nodes.at[place, other] = at[other]
         for row in range(nodes.codes.shape[1]):
             code = nodes.codes[place - 1, row] if place > 0 else WILD
-            nodes.codes[place, row] = partial.compared[row, at[place]] if code == WILD else code
+            nodes.codes[place, row] = timed.compared[row, at[place]] if code == WILD else code
 
 
 class Complete(NamedTuple):
@@ -79,12 +91,20 @@ class Complete(NamedTuple):
 
 
 @borrowing_by_address
-def report(judging: Judging, part: int, match: Complete, asked: SearchRequest, results: Results) -> bool:
+def report(
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
+    judging: Judging,
+    part: int,
+    match: Complete,
+    asked: SearchRequest,
+    results: Results,
+) -> bool:
     """Judges a complete match, and puts it to the results if it is worth it; False: the search must end.
 
     There must be room for it.
     """
-    timed, match_score, stacks, partial = judging.search
     at, low, high, counters = match.at, match.low, match.high, match.counters
     length = len(judging.chain)
     known = completion_of(timed, match_score, at[0], at[length - 1], True)
@@ -99,9 +119,22 @@ def report(judging: Judging, part: int, match: Complete, asked: SearchRequest, r
         for place in range(length):
             confidence *= timed.exists[at[place]]
     if not remembered:
-        as_nodes(partial, at)
+        as_nodes(judging.program, judging.nodes, timed, at)
         _, confidence, earliest, latest, cost = judge(
-            judging.search, part, judging.chain, low, high, judging.table, 0, judging.room
+            timed,
+            match_score,
+            stacks,
+            judging.program,
+            judging.columns,
+            judging.predicate,
+            judging.nodes,
+            part,
+            judging.chain,
+            low,
+            high,
+            judging.table,
+            0,
+            judging.room,
         )
         if cost > 0.0:
             match.cost[0] = cost

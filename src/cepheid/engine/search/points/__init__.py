@@ -13,7 +13,6 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import prepare
 from cepheid.engine.kernels.asked import SearchRequest
-from cepheid.engine.scoring.match_score import TimedEvents
 from cepheid.engine.search.intervals.query import compile_query
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
 from cepheid.engine.search.points.walk import search_points
@@ -26,7 +25,9 @@ def run_points(plan: Plan, events: EventTable, after: int, until: int) -> Matche
     low, high = searched(plan, after, until)
     query = compile_query(plan, events, prepared)
     results, counters = search_points(
-        TimedEvents(prepared.timed, query.match_score, prepared.stacks, prepared.starts),
+        prepared.timed,
+        query.match_score,
+        prepared.stacks,
         query.program,
         query.columns,
         query.predicate,

@@ -11,17 +11,29 @@ from typing import NamedTuple
 import numpy as np
 
 from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import Timed, between, first_beyond, next_by, onwards, up_to
+from cepheid.engine.data.timed import Stacks, Timed, between, first_beyond, next_by, onwards, up_to
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import Nodes, joins, standing
-from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, SKIP_NEXT
+from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, SKIP_NEXT, Program
 from cepheid.engine.scoring.confidence.bounds import tighten
 from cepheid.engine.scoring.confidence.competing import competing_events
-from cepheid.engine.scoring.match_score import TimedSearch, completion_of
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
+
+
+class Question(NamedTuple):
+    """The events and what is asked of a match, in all partitions. A kernel puts it together, as it holds a function."""
+
+    timed: Timed
+    match_score: MatchScore
+    stacks: Stacks
+    program: Program
+    columns: Columns
+    predicate: PredicateCall
 
 
 @borrowing
@@ -145,10 +157,9 @@ def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
 
 
 @borrowing
-def latest_next(search: TimedSearch, node: int, part: int) -> int:
+def latest_next(question: Question, nodes: Nodes, node: int, part: int) -> int:
     """When at the latest the strategy has the next event after a node: what comes later cannot follow it."""
-    timed, _, stacks, partial = search
-    program, nodes = partial.program, partial.nodes
+    timed, stacks, program = question.timed, question.stacks, question.program
     event, place = nodes.entries[node, EVENT], nodes.entries[node, RIGHT]
     nearest = NEVER
     begins = program.place[place, KLEENE] == 0
@@ -157,36 +168,40 @@ def latest_next(search: TimedSearch, node: int, part: int) -> int:
         everyone = program.places + program.negatives
         nearest = next_by(stacks, timed.lower, part, everyone, timed.upper[event])
     if program.strategy == SKIP_NEXT and goal < program.places:
+        columns, predicate = question.columns, question.predicate
         end = stacks.begin[goal, part + 1]
         index = first_beyond(stacks, timed.lower, stacks.begin[goal, part], end, timed.upper[event])
         while index < end and timed.lower[stacks.member[index]] <= nearest:
             other = stacks.member[index]
-            if timed.exists[other] >= 1.0 and joins(partial, node, other, goal, begins, 0):
+            if timed.exists[other] >= 1.0 and joins(
+                timed.begins, timed.compared, program, columns, predicate, nodes, node, other, goal, begins, 0
+            ):
                 nearest = min(nearest, timed.upper[other])
             index += 1
     return nearest
 
 
 @called_by_address
-def describe(search: TimedSearch, asked: SearchRequest, known: Signatures, part: int) -> Signatures:
+def describe(question: Question, asked: SearchRequest, nodes: Nodes, known: Signatures, part: int) -> Signatures:
     """Adds what can be said of the newest node, whatever its instants."""
-    timed, match_score, _, partial = search
-    nodes = partial.nodes
+    timed, match_score, stacks, program, columns, predicate = question
     node = known.size[0]
     known = with_room(known, 0)
     event, place = nodes.entries[node, EVENT], nodes.entries[node, RIGHT]
     chain, chosen, _ = path_to(nodes, node)
     length = len(chain)
-    known.nearest[node], known.wanted[node] = latest_next(search, node, part), 0
+    known.nearest[node], known.wanted[node] = latest_next(question, nodes, node, part), 0
     known.confidence[node], known.earliest[node], known.latest[node] = 0.0, NEVER, -NEVER
-    if place == partial.program.places - 1 and nodes.closed[node] == 1:
+    if place == program.places - 1 and nodes.closed[node] == 1:
         when = completion_of(timed, match_score, chosen[0], event, True)
         if asked.after < when <= asked.until:
             low, high = np.empty(length, np.int64), np.empty(length, np.int64)
             for index in range(length):
                 low[index], high[index] = timed.lower[chosen[index]], timed.upper[chosen[index]]
             tighten(np.arange(length), low, high, length, length, match_score.window)
-            found = competing_events(search, part, chain, low, high, 0)
+            found = competing_events(
+                timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, 0
+            )
             known = with_room(known, len(found.keys))
             start = known.size[1]
             for index in range(len(found.keys)):
@@ -194,7 +209,7 @@ def describe(search: TimedSearch, asked: SearchRequest, known: Signatures, part:
             known.size[1] = start + len(found.keys)
             known.wanted[node] = 1
             known.competitors[node, 0], known.competitors[node, 1] = start, known.size[1]
-            known.competitors[node, 2] = standing(partial, node, 0)
+            known.competitors[node, 2] = standing(program, columns, predicate, nodes, node, 0)
     known.size[0] = node + 1
     return known
 

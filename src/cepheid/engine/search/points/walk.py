@@ -13,15 +13,15 @@ import numpy as np
 
 from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.columns import Columns, PredicateCall
-from cepheid.engine.data.timed import at_instant
+from cepheid.engine.data.timed import Stacks, Timed, at_instant
 from cepheid.engine.kernels.arrays import grown, grown_numbers
 from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
-from cepheid.engine.kernels.partial_matches import Nodes, PartialMatches, add_node, joins, more_nodes
+from cepheid.engine.kernels.partial_matches import Nodes, add_node, joins, more_nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import KLEENE, Program
-from cepheid.engine.scoring.match_score import TimedEvents, TimedSearch, completion_of, search_of
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
     COUNTERS,
     EVALUATED,
@@ -38,6 +38,7 @@ from cepheid.engine.search.intervals.results import (
 )
 from cepheid.engine.search.points.expansion import Points, expand, first_after
 from cepheid.engine.search.points.signatures import (
+    Question,
     Signatures,
     Table,
     describe,
@@ -99,14 +100,14 @@ def enter(walk: Walk, state: Int64s, depth: int, node: int, instant: int, weight
 
 
 @borrowing
-def judge(search: TimedSearch, known: Signatures, walk: Walk, depth: int) -> None:
+def judge(question: Question, known: Signatures, walk: Walk, depth: int) -> None:
     """Adds the probability of a whole point match to that of its signature."""
-    node, window = walk.node[depth], search.match_score.window
+    node, window = walk.node[depth], question.match_score.window
     low, high, stand = known.competitors[node, 0], known.competitors[node, 1], known.competitors[node, 2]
     share = walk.weight[depth]
-    if low < high or search.partial.program.judged:
+    if low < high or question.program.judged:
         keys, branches = known.keys[low:high], known.branches[low:high]
-        share *= undisturbed(search.timed, keys, branches, stand, walk.at, depth + 1, window)
+        share *= undisturbed(question.timed, keys, branches, stand, walk.at, depth + 1, window)
     if share > 0.0:
         known.confidence[node] += share
         known.earliest[node] = min(known.earliest[node], walk.at[0])
@@ -124,8 +125,9 @@ def aim(points: Points, known: Signatures, walk: Walk, depth: int, goal: int, wi
 
 @borrowing
 def go_on(
-    search: TimedSearch,
+    question: Question,
     points: Points,
+    nodes: Nodes,
     known: Signatures,
     table: Table,
     walk: Walk,
@@ -133,7 +135,7 @@ def go_on(
     counters: Int64s,
 ) -> int:
     """Walks from where it stands until it is OVER, or for another reason cannot go on."""
-    program, nodes, window = search.partial.program, search.partial.nodes, search.match_score.window
+    program, window = question.program, question.match_score.window
     while state[DEPTH] >= 0:
         if stop_flag() != 0:
             return STOPPED
@@ -146,7 +148,7 @@ def go_on(
             counters[PARTIAL] += 1
             if known.wanted[node] == 1:
                 counters[JUDGED] += 1
-                judge(search, known, walk, depth)
+                judge(question, known, walk, depth)
             # What may come next: first what the open group can take, then what begins the next component.
             walk.taking[depth] = program.place[place, KLEENE]
             walk.cursor[depth], walk.stop[depth] = 0, 0
@@ -162,7 +164,7 @@ def go_on(
             continue
         if depth + 1 == len(walk.at):
             return NO_ROOM
-        key = key_of(search, walk, depth, points.event[point])
+        key = key_of(question, walk, depth, points.event[point])
         slot = place_of(table.key, key)
         if table.key[slot] != key:
             counters[EVALUATED] += 1
@@ -175,9 +177,9 @@ def go_on(
 
 
 @borrowing
-def key_of(search: TimedSearch, walk: Walk, depth: int, event: int) -> int:
+def key_of(question: Question, walk: Walk, depth: int, event: int) -> int:
     """The number of the signature that follows by an event."""
-    return (walk.node[depth] * len(search.timed.lower) + event) * 2 + walk.taking[depth]  # type: ignore[no-any-return]
+    return (walk.node[depth] * len(question.timed.lower) + event) * 2 + walk.taking[depth]  # type: ignore[no-any-return]
 
 
 @borrowing
@@ -192,39 +194,42 @@ def contains(nodes: Nodes, node: int, event: int) -> bool:
 
 @kernel
 def find_out(
-    search: TimedSearch,
+    question: Question,
     asked: SearchRequest,
     points: Points,
+    nodes: Nodes,
     known: Signatures,
     table: Table,
     walk: Walk,
     state: Int64s,
-) -> tuple[TimedSearch, Signatures, Table]:
+) -> tuple[Nodes, Signatures, Table]:
     """Finds out whether the point event that comes next may follow, and what is to be known of the signature then."""
-    timed, match_score, stacks, partial = search
-    depth, nodes = state[DEPTH], partial.nodes
+    timed, program, columns, predicate = question.timed, question.program, question.columns, question.predicate
+    depth = state[DEPTH]
     node, event, begins = walk.node[depth], points.event[walk.cursor[depth]], walk.taking[depth] == 0
     goal = nodes.entries[node, RIGHT] + (1 if begins else 0)
     following = REFUSED
-    if not contains(nodes, node, event) and joins(partial, node, event, goal, begins, 0):
+    if not contains(nodes, node, event) and joins(
+        timed.begins, timed.compared, program, columns, predicate, nodes, node, event, goal, begins, 0
+    ):
         following = known.size[0]
         if following == len(nodes.closed):
-            begun, compared, program, columns, predicate, nodes = partial
-            partial = PartialMatches(begun, compared, program, columns, predicate, more_nodes(nodes))
-            search = TimedSearch(timed, match_score, stacks, partial)
-        add_node(partial, node, following, event, goal, begins, 0)
-        known = describe(search, asked, known, state[PART])
-    key = key_of(search, walk, depth, event)
+            nodes = more_nodes(nodes)
+        add_node(timed.compared, program, columns, predicate, nodes, node, following, event, goal, begins, 0)
+        known = describe(question, asked, nodes, known, state[PART])
+    key = key_of(question, walk, depth, event)
     slot = place_of(table.key, key)
     table.key[slot], table.node[slot] = key, following
     state[USED] += 1
-    return search, known, with_space(table, state[USED])
+    return nodes, known, with_space(table, state[USED])
 
 
 @kernel
-def report(search: TimedSearch, known: Signatures, results: Results, limit: int, counters: Int64s) -> Results:
+def report(
+    question: Question, nodes: Nodes, known: Signatures, results: Results, limit: int, counters: Int64s
+) -> Results:
     """Adds the signatures that are probable enough to the results."""
-    timed, match_score, _, partial = search
+    timed, match_score = question.timed, question.match_score
     for node in range(known.size[0]):
         confidence = min(known.confidence[node], 1.0)
         if confidence <= 0.0 or confidence < match_score.least[0]:
@@ -232,7 +237,7 @@ def report(search: TimedSearch, known: Signatures, results: Results, limit: int,
         if counters[REPORTED] == limit:
             counters[OVERFLOW] = 1
             break
-        _, chosen, filled = path_to(partial.nodes, node)
+        _, chosen, filled = path_to(nodes, node)
         when = completion_of(timed, match_score, chosen[0], chosen[len(chosen) - 1], True)
         earliest, latest = known.earliest[node], known.latest[node]
         if is_full(results, len(chosen)):
@@ -244,7 +249,9 @@ def report(search: TimedSearch, known: Signatures, results: Results, limit: int,
 
 @search_kernel
 def search_points(
-    events: TimedEvents,
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
     program: Program,
     columns: Columns,
     predicate: PredicateCall,
@@ -252,8 +259,7 @@ def search_points(
     asked: SearchRequest,
 ) -> tuple[Results, Int64s]:
     """All matches of all partitions, and counters."""
-    search = search_of(events, program, columns, predicate, nodes)
-    timed, stacks = events.timed, events.stacks
+    question = Question(timed, match_score, stacks, program, columns, predicate)
     counters, state = np.zeros(COUNTERS, np.int64), np.zeros(4, np.int64)
     results, known, walk = no_results(program.places), no_signatures(), new_walk()
     table = Table(np.full(64, -1, np.int64), np.empty(64, np.int64))
@@ -261,29 +267,29 @@ def search_points(
         points = expand(timed, stacks, program.places, part)
         for index in range(stacks.begin[0, part], stacks.begin[0, part + 1]):
             first = stacks.member[index]
-            if not joins(search.partial, -1, first, 0, True, 0):
+            if not joins(timed.begins, timed.compared, program, columns, predicate, nodes, -1, first, 0, True, 0):
                 continue
             table.key[:] = -1
             known.size[:] = 0
             state[USED], state[PART] = 0, part
-            add_node(search.partial, -1, 0, first, 0, True, 0)
-            known = describe(search, asked, known, part)
+            add_node(timed.compared, program, columns, predicate, nodes, -1, 0, first, 0, True, 0)
+            known = describe(question, asked, nodes, known, part)
             for instant in range(timed.lower[first], timed.upper[first] + 1):
                 weight = at_instant(timed, first, instant) * timed.exists[first]
                 if weight <= 0.0:
                     continue
                 enter(walk, state, 0, 0, instant, weight)
-                pause = go_on(search, points, known, table, walk, state, counters)
+                pause = go_on(question, points, nodes, known, table, walk, state, counters)
                 while pause != OVER:
                     if pause == STOPPED:
                         return results, counters
                     if pause == NO_ROOM:
                         walk = longer(walk)
                     else:
-                        search, known, table = find_out(search, asked, points, known, table, walk, state)
-                    pause = go_on(search, points, known, table, walk, state, counters)
+                        nodes, known, table = find_out(question, asked, points, nodes, known, table, walk, state)
+                    pause = go_on(question, points, nodes, known, table, walk, state, counters)
             counters[PEAK] = max(counters[PEAK], known.size[0])
-            results = report(search, known, results, asked.limit, counters)
+            results = report(question, nodes, known, results, asked.limit, counters)
             if counters[OVERFLOW] == 1:
                 return results, counters
     return results, counters
