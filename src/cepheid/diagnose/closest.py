@@ -198,7 +198,7 @@ def _values_text(expression: s.Expression, events: dict[str, dict[str, Any]]) ->
     return ", ".join(f"{name} = {shown}" for name, shown in found.items())
 
 
-def _short(shown: Any) -> str:
+def _short(shown: object) -> str:
     if isinstance(shown, float) and math.isfinite(shown):
         return f"{shown:.6g}"
     text = repr(shown) if isinstance(shown, str) else str(shown)

@@ -350,7 +350,7 @@ class PatternOptions(Options, BatchOptions, StreamOptions):
     reasons: ClassVar[Mapping[str, tuple[str, str]]] = {}  # for some of these: what is said, and a hint
 
     @classmethod
-    def takes(cls, name: str, value: Any) -> bool:
+    def takes(cls, name: str, value: object) -> bool:
         """Is there such an option, with such a value?"""
         return name in options_of(cls, cls.language) and (name != "engine" or value in cls.engines)
 

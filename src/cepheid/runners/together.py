@@ -82,7 +82,7 @@ def match_together(queries: Mapping[str, Language], events: Any, keywords: Mappi
     return local.back(as_one({name: found[name] for name in queries}))
 
 
-def may_change(query: Any) -> bool:
+def may_change(query: object) -> bool:
     """Is it a folder or a table of queries that come and go?"""
     return isinstance(query, Path) or is_spark(query)
 

@@ -92,7 +92,7 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     match value:
         case dict():
             return "{" + ",".join(f"{_quoted(name)}:{_written(each)}" for name, each in value.items()) + "}"

@@ -486,7 +486,7 @@ def _unscaled_columns(column: Any, scale: int) -> Any:
     return pa.array(low_half(whole), pa.int64(), mask=nulls(whole))
 
 
-def _halves(value: Any, scale: int) -> tuple[int, int]:
+def _halves(value: object, scale: int) -> tuple[int, int]:
     """The upper 64 bits of a decimal without its point, and the lower ones, moved so that signed numbers order them."""
     whole = _unscaled(value, scale)
     return whole >> 64, (whole & (2**64 - 1)) - 2**63

@@ -107,7 +107,9 @@ def united(parts: Iterable[DataFrame], names: Iterable[str]) -> DataFrame:
     return whole.select(QUERY, *ends, *[quoted(name) for name in names])
 
 
-def _match_changing(df: DataFrame, queries: Any, options: Options, running: BatchOptions | StreamOptions) -> DataFrame:
+def _match_changing(
+    df: DataFrame, queries: object, options: Options, running: BatchOptions | StreamOptions
+) -> DataFrame:
     """The matches of queries that come and go."""
     if not isinstance(running, StreamOptions):
         raise DataError(
