@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.entry import Entry
-from cepheid.engine.incremental.linking import DONE, MATCHES, SEARCH_AT, STOPPED, next_key, prepare, release
+from cepheid.engine.incremental.linking import (
+    DONE,
+    MATCHES,
+    SEARCH_AT,
+    SIDE_KEYS,
+    STOPPED,
+    is_done,
+    prepare,
+    release,
+)
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.memory import search_at
 from cepheid.engine.kernels.stop import stop_flag
@@ -16,17 +25,15 @@ from cepheid.engine.kernels.stop import stop_flag
 @kernel
 def searched(head: Int64s) -> int:
     """Searches the keys that are left, and says how many matches there are, or what hinders it."""
-    key = next_key(head)
-    while key >= 0:
-        hinders = prepare(head, key)
+    while not is_done(head):
+        hinders = prepare(head)
         if hinders == 0:
             hinders = search_at(head[SEARCH_AT])(head)
         if hinders != 0:
             return int(hinders)
         if stop_flag() != 0:
             return STOPPED
-        head[DONE] += 1
-        key = next_key(head)
+        head[DONE] += head[SIDE_KEYS]
     return int(head[MATCHES])
 
 

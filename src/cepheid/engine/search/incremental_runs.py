@@ -80,7 +80,7 @@ class KeptRuns:
         self._facts = Growing(np.empty((KEPT_FACTS, 0), np.int64))
         self._columns = GrowingColumns(compiled.layout)
         self._shown = 0  # events that runs have seen; those behind them wait
-        final = graph.states[:-1, FINAL] == 1  # the components that a match can end with, as bits
+        final = graph.states[:-1, FINAL] > 0  # the components that a match can end with, as bits
         self._ending = int(np.bitwise_or.reduce(1 << graph.states[:-1, FILLED][final]))
         self._form = _form(plan, compiled, graph)
         self._predicates: dict[bool, Any] = {}  # while kernels are cold, conditions are plain Python, too
