@@ -133,11 +133,13 @@ def _read(query: s.QuerySyntax, table: pa.Table, options: Options) -> tuple[pa.T
         unread = text and (reading.bad.all() or (pa.types.is_integer(reading.column.type) and not reading.bad.any()))
         if unread and len(reading.bad) and options.bad_records in (None, "fail"):
             first = _shown(column, 0)
-            told = f"column '{name}' holds the time and must be a whole number or a timestamp, but it is {column.type}"
+            message = (
+                f"column '{name}' holds the time and must be a whole number or a timestamp, but it is {column.type}"
+            )
             hint = f"row 0 holds {first}; cast it, or pass its format, such as time_format='%d/%m/%Y %H:%M'"
             if options.time_format is not None:
                 hint = f"row 0 holds {first}, which time_format={options.time_format!r} does not read"
-            raise DataError(told, hint=hint)
+            raise DataError(message, hint=hint)
         table = table.set_column(table.column_names.index(name), name, reading.column)
         nulls = column.is_null().to_numpy().astype(bool)
         problems += [Problem(name, nulls, "is NULL, and it holds the time")]
@@ -204,8 +206,8 @@ def _fail(given: pa.Table, problem: Problem, rows: Int64s) -> None:
     count, name = int(problem.rows.sum()), problem.column
     hint = "fix it, or pass bad_records='drop' or 'set aside'"
     if problem.told.startswith("is NULL, and it holds the time"):
-        told = f"column '{name}' holds the time, but it is NULL in {count} of {len(problem.rows)} rows, first in row"
-        raise DataError(f"{told} {row}", column=name, row=row, hint=hint)
+        message = f"column '{name}' holds the time, but it is NULL in {count} of {len(problem.rows)} rows, first in row"
+        raise DataError(f"{message} {row}", column=name, row=row, hint=hint)
     many = f" ({count:,} of {len(problem.rows):,} rows are like this)" if count > 1 else ""
     raise DataError(f"{_shown(given.column(name), place)} {problem.told}{many}", column=name, row=row, hint=hint)
 

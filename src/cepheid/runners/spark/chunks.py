@@ -152,5 +152,5 @@ class StateChunks:
 
 def missing_chunk() -> DataError:
     """The clock names events that the store does not have."""
-    told = "the checkpoint holds a state that cannot be read: some of its events are missing"
-    return DataError(told, hint=CHECKPOINT)
+    message = "the checkpoint holds a state that cannot be read: some of its events are missing"
+    return DataError(message, hint=CHECKPOINT)
