@@ -84,17 +84,17 @@ def _batch_class(shipped: tuple[bytes, ...], zone: str, itself: bool) -> type:
             return analysed(table, query, options, zone, itself)
 
         def __init__(self, told: Analysed) -> None:
-            self.told, self.given = told, []  # type: ignore[var-annotated]
+            self.told, self.batches = told, []  # type: ignore[var-annotated]
             self.parted = itself or has_partition_by()
 
-        def eval(self, given: Any, query: Any, **options: Any) -> Iterator[Any]:
-            self.given.append(given)
+        def eval(self, batch: pa.RecordBatch, query: Any, **options: Any) -> Iterator[pa.Table]:
+            self.batches.append(batch)
             return iter(())
 
         @short_errors
-        def terminate(self) -> Iterator[Any]:
-            check_parted(self.parted, bool(self.given))
-            for batch in matched(self.told, self.given):
+        def terminate(self) -> Iterator[pa.Table]:
+            check_parted(self.parted, bool(self.batches))
+            for batch in matched(self.told, self.batches):
                 yield pa.Table.from_batches([batch])
 
     return Match
@@ -103,20 +103,34 @@ def _batch_class(shipped: tuple[bytes, ...], zone: str, itself: bool) -> type:
 def _row_class(shipped: tuple[bytes, ...], zone: str, itself: bool) -> type:
     """The same for rows."""
 
-    class MatchRows(_batch_class(shipped, zone, itself)):  # type: ignore[misc]
+    class Match:
         """All matches in the events of one partition."""
+
+        @staticmethod
+        def analyze(table: AnalyzeArgument, query: AnalyzeArgument, **options: AnalyzeArgument) -> Analysed:
+            register_functions(shipped)
+            return analysed(table, query, options, zone, itself)
+
+        def __init__(self, told: Analysed) -> None:
+            self.told, self.rows = told, []  # type: ignore[var-annotated]
+            self.parted = itself or has_partition_by()
+
+        def eval(self, row: Any, query: Any, **options: Any) -> Iterator[Any]:
+            self.rows.append(row)
+            return iter(())
 
         @short_errors
         def terminate(self) -> Iterator[Any]:
-            check_parted(self.parted, bool(self.given))
+            check_parted(self.parted, bool(self.rows))
             events = self.told.events
-            columns = [[row[place] for row in self.given] for place in range(len(events))]
+            assert events is not None
+            columns = [[row[place] for row in self.rows] for place in range(len(events))]
             arrays = [pa.array(column, kind.type) for column, kind in zip(columns, events, strict=True)]
             for batch in matched(self.told, [pa.RecordBatch.from_arrays(arrays, schema=events)]):
                 for row in batch.to_pylist():
                     yield tuple(row.values())
 
-    return MatchRows
+    return Match
 
 
 # --- analysis -------------------------------------------------------------------------------------------------------
