@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TypeAlias
 
 from cepheid.budget import checkpoint
@@ -433,10 +433,16 @@ def in_order(components: tuple[Component, ...]) -> Pattern:
 # --- walking ----------------------------------------------------------------------------------------------------
 
 
-@cache
-def _parts(kind: type[Expression]) -> tuple[str, ...]:
+_known_parts: dict[type, tuple[str, ...]] = {}
+
+
+def _parts(node: Expression) -> tuple[str, ...]:
     """The fields that can hold other expressions. Kept by kind, since every call of `match` walks its query."""
-    return tuple(item.name for item in dataclasses.fields(kind) if item.name != "span")
+    found = _known_parts.get(type(node))
+    if found is None:
+        found = tuple(item.name for item in dataclasses.fields(node) if item.name != "span")
+        _known_parts[type(node)] = found
+    return found
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
@@ -446,7 +452,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
     (Name(name='x'), Literal(value=3))
     """
     found: list[Expression] = []
-    for name in _parts(type(node)):
+    for name in _parts(node):
         value = getattr(node, name)
         if isinstance(value, Expression):
             found.append(value)
@@ -492,7 +498,7 @@ def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Exp
     """
     checkpoint()
     updates: dict[str, object] = {}
-    for name in _parts(type(node)):
+    for name in _parts(node):
         value = getattr(node, name)
         if isinstance(value, Expression):
             changed: object = change(value)

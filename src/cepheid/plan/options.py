@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import Field, dataclass, field, fields
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 from cepheid.budget import within_budget
@@ -58,10 +58,15 @@ def option(default: Any, kind: Kind, help: str, **more: Any) -> Any:
     return field(default=default, metadata={"declared": Declared(kind, help, **more)})
 
 
-@cache  # each call asks for them eight times
+_declared: dict[type, dict[str, tuple[Field[Any], Declared]]] = {}  # each call asks for them eight times
+
+
 def declared(kind: type) -> dict[str, tuple[Field[Any], Declared]]:
     """The options that a class declares or inherits, by name."""
-    return {each.name: (each, each.metadata["declared"]) for each in fields(kind) if "declared" in each.metadata}
+    if kind not in _declared:
+        own = [each for each in fields(kind) if "declared" in each.metadata]
+        _declared[kind] = {each.name: (each, each.metadata["declared"]) for each in own}
+    return _declared[kind]
 
 
 def options_of(kind: type, language: str | None = None) -> tuple[str, ...]:
