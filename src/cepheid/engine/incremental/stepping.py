@@ -10,7 +10,17 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.entry import Entry
-from cepheid.engine.incremental.linking import DONE, MATCHES, SEARCH_AT, STOPPED, next_key, prepare, release
+from cepheid.engine.incremental.linking import (
+    DONE,
+    MATCHES,
+    REPLAYS,
+    SEARCH_AT,
+    STOPPED,
+    gather,
+    next_key,
+    prepare,
+    release,
+)
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.memory import search_at
 from cepheid.engine.kernels.stop import stop_flag
@@ -19,6 +29,8 @@ from cepheid.engine.kernels.stop import stop_flag
 @kernel(types.int64(INT64S))
 def searched(head: Int64s) -> int:
     """Searches the keys that are left, and says how many matches there are, or what hinders it."""
+    if head[REPLAYS] == 1:
+        return gather(head)
     key = next_key(head)
     while key >= 0:
         hinders = prepare(head, key)

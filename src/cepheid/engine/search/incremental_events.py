@@ -12,41 +12,21 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.data.candidates import first_conditions
-from cepheid.engine.data.columns import ColumnLayout, Columns, fill, storage
-from cepheid.engine.data.keys import combined
+from cepheid.engine.data.columns import ColumnLayout, Columns, fill
+from cepheid.engine.data.keys import combined, key_codes
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.shared import once, told_of_any
 from cepheid.engine.values.columnwise import condition
 from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
-from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
 
-_KEYS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
+COMPARED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
 FEW = 100  # events; of fewer, each is looked at by itself
-
-
-def can_be_read_once(plan: Plan, schema: pa.Schema, layout: ColumnLayout) -> bool:
-    """Does what a search reads of an event depend on that event alone, and its matches on events of one key?"""
-    bound = plan.bound
-    if set(plan.partition) != set(bound.equivalence) or plan.compared or bound.may_lack:
-        return False
-    if bound.summary is not None or bound.postponed or bound.contiguous or bound.schema.tiebreak:
-        return False
-    if bound.window is None or bound.window.events or plan.output.mode is not s.OutputMode.ALL or plan.limits.timeout:
-        return False
-    if plan.limits.max_bytes or plan.is_lossy or plan.is_imprecise:
-        return False
-    if not all(any(test(schema.field(name).type) for test in _KEYS) for name in plan.partition):
-        return False
-    # The ranks of texts change with the texts that occur.
-    plain = all(kind is not DataType.STRING and storage(kind) != "list" for _, kind, _ in layout.attributes)
-    return plain and not layout.read
 
 
 class Arrived(NamedTuple):
@@ -62,8 +42,9 @@ class Arrived(NamedTuple):
 class Reader:
     """Reads events as they come, and numbers their keys from 0 on."""
 
-    def __init__(self, plan: Plan, layout: ColumnLayout) -> None:
-        self._plan, self._layout = plan, layout
+    def __init__(self, plan: Plan, layout: ColumnLayout, keys: Sequence[str], schema: pa.Schema) -> None:
+        self._plan, self._layout, self._keys = plan, layout, tuple(keys)
+        self._coded = not all(any(test(schema.field(name).type) for test in COMPARED) for name in keys)
         self._number_of: dict[Any, int] = {}  # the number of each key
         bound = plan.bound
         self._components = [*bound.positives, *(negation.component for negation in bound.negations)]
@@ -71,10 +52,12 @@ class Reader:
         named = {name for each in self._components for name in each.types or ()}
         self._of_type = {name: _filled_by(name, self._components) for name in named}
         tested = [(place, each) for place, each in enumerate(self._components)]
+        if bound.schema.lacks:
+            tested = []  # what a type lacks counts as true: the engine looks at it
         self._conditions = [
             (place, each, part) for place, each in tested for part in plan.scan.conditions_of(each.variable)
         ]
-        positives = [(place, each) for place, each in enumerate(bound.positives)]
+        positives = [(place, each) for place, each in tested if place < len(bound.positives)]
         self._firsts = [(place, each, part) for place, each in positives for part in first_conditions(bound, each)]
 
     @property
@@ -94,7 +77,7 @@ class Reader:
     @property
     def keys(self) -> int:
         """How many keys there are."""
-        return len(self._number_of) if self._plan.partition else 1
+        return len(self._number_of) if self._keys else 1
 
     def read(self, table: pa.Table, every_event: bool = False) -> Arrived:
         """The candidates of a table; or all of its events, where they count though they fill no component."""
@@ -112,7 +95,7 @@ class Reader:
 
     def keep_keys(self, left: Int64s) -> None:
         """Forgets all other keys; those that stay are numbered anew, in this order."""
-        if self._plan.partition:
+        if self._keys:
             values = list(self._number_of)
             self._number_of = {values[key]: number for number, key in enumerate(left.tolist())}
 
@@ -140,9 +123,11 @@ class Reader:
 
     def _keys_of(self, table: pa.Table, rows: Int64s) -> Int64s:
         """The number of the key of each of some events, a new key gets the next; -1: a part of it is NULL."""
-        names = self._plan.partition
+        names = self._keys
         if not names:
             return np.zeros(len(rows), np.int64)
+        if self._coded:  # two keys may have one code: their events are searched together
+            return self.numbers_of(key_codes(table, names)[rows].tolist())
         if table.num_rows <= FEW:
             each = _keys(table, names)
             return self.numbers_of([each[row] for row in rows.tolist()])
@@ -163,89 +148,6 @@ class Reader:
                 if keys[place] is None:
                     keys[place] = -1 if _is_null(value) else known.setdefault(value, len(known))
         return np.array(keys, np.int64)
-
-
-class Growing:
-    """Rows of numbers that grow at their end without being copied each time."""
-
-    def __init__(self, values: npt.NDArray[Any]) -> None:
-        self._values, self._length = values, int(values.shape[1])
-
-    def __len__(self) -> int:
-        return self._length
-
-    @property
-    def room(self) -> npt.NDArray[Any]:
-        """The numbers, and room for more behind them."""
-        return self._values
-
-    def values(self) -> npt.NDArray[Any]:
-        """The numbers."""
-        return self._values[:, : self._length]
-
-    def extend(self, more: npt.NDArray[Any]) -> None:
-        """Puts more at the end."""
-        length = self._length + int(more.shape[-1])
-        if length > self._values.shape[1]:
-            larger = np.empty((self._values.shape[0], max(2 * length, 1024)), self._values.dtype)
-            larger[:, : self._length] = self.values()
-            self._values = larger
-        self._values[:, self._length : length] = more
-        self._length = length
-
-    def keep(self, which: npt.NDArray[np.bool_]) -> None:
-        """Forgets the others."""
-        self._values = np.ascontiguousarray(self.values()[:, which])
-        self._length = int(self._values.shape[1])
-
-
-class GrowingColumns:
-    """What conditions read of events that are kept."""
-
-    def __init__(self, layout: ColumnLayout) -> None:
-        stored = [storage(kind) for _, kind, _ in layout.attributes]
-        self.is_empty = not stored
-        self._whole = Growing(np.empty((stored.count("whole"), 0), np.int64))
-        self._number = Growing(np.empty((stored.count("number"), 0), np.float64))
-        self._null = Growing(np.empty((len(stored), 0), np.uint8))
-        self._parts = (self._whole, self._number, self._null)
-
-    def extend(self, columns: Columns | None) -> None:
-        """Puts those of more events at the end."""
-        if columns is not None:
-            self._whole.extend(columns.whole)
-            self._number.extend(columns.number)
-            self._null.extend(columns.null)
-
-    def keep(self, which: npt.NDArray[np.bool_]) -> None:
-        """Forgets the others."""
-        if not self.is_empty:
-            for part in self._parts:
-                part.keep(which)
-
-    def move(self, start: int, order: Int64s) -> None:
-        """Puts those from `start` on in another order."""
-        if not self.is_empty:
-            for part in self._parts:
-                tail = part.values()[:, start:]
-                tail[:] = tail[:, order]
-
-    def picked(self, chosen: Int64s) -> Columns:
-        """Those of some events."""
-        if self.is_empty:
-            return _columns(*(np.empty((0, len(chosen)), part.room.dtype) for part in self._parts))
-        return _columns(*(np.ascontiguousarray(part.values()[:, chosen]) for part in self._parts))
-
-    def all(self) -> Columns:
-        """Those of all events, with room for more behind them."""
-        return _columns(*(part.room for part in self._parts))
-
-
-_NOTHING = np.empty(0, np.int64), np.empty(0, np.float64), np.zeros((0, 0), np.int64)
-
-
-def _columns(whole: Any, number: Any, null: Any) -> Columns:
-    return Columns(whole, number, null, *_NOTHING)
 
 
 def _passed(table: pa.Table, part: s.Expression, any: bool) -> Any:
