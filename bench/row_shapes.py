@@ -31,6 +31,10 @@ SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
     "A+ B, MATCH_NUMBER": ("PATTERN (A+ B) DEFINE B AS MATCH_NUMBER() < 0", (8_000, 16_000, 32_000)),
     "A+ B, FIRST": ("PATTERN (A+ B) DEFINE B AS FIRST(value) < 0", (8_000, 16_000, 32_000)),
     "R Z* B Z* M": (CRIME, (5_000, 10_000, 20_000)),
+    "A? ... A? A ... A": (f"PATTERN ({'A? ' * 2_000 + 'A ' * 2_000}) DEFINE A AS value >= 0", (2_000, 4_000, 8_000)),
+    "(A|B)+ C, labels": ("PATTERN ((A | B)+ C) DEFINE C AS array_agg(CLASSIFIER()) = ARRAY['Z']", (100, 200, 400)),
+    "(A|B)+ C, DISTINCT": ("PATTERN ((A | B)+ C) DEFINE C AS count(DISTINCT A.value) > 5", (50, 100, 200)),
+    "(A+)+ B, list": ("PATTERN ((A+)+ B) DEFINE B AS array_agg(A.value) = ARRAY[-1]", (50, 100, 200)),
 }
 
 

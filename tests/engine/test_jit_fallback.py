@@ -16,12 +16,11 @@ from typing import Any
 import numba
 import pyarrow as pa
 import pytest
-from numba import types
 
 import cepheid
 from cepheid import disk_cache
 from cepheid.engine import jit_fallback, precompile
-from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.kernels import progress
 from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel, names_in
 from cepheid.engine.kernels.progress import tell_with
@@ -119,11 +118,10 @@ def test_the_first_answer_of_an_installation_compiles_nothing(tmp_path: Path) ->
 
 
 MODULE = """
-from numba import types
 from cepheid.engine.kernels.compile import kernel
 
-@kernel(types.int64(types.int64))
-def doubled(value):
+@kernel
+def doubled(value: int) -> int:
     return 2 * value
 
 print(doubled(21))
@@ -154,25 +152,23 @@ def test_a_damaged_file_of_the_cache_is_written_again(tmp_path: Path) -> None:
 
 
 COUNTED = """
-from numba import types
 from cepheid.engine.kernels import cache
 from cepheid.engine.kernels.compile import kernel
 from part import FACTOR, part
 
-@kernel(types.int64(types.int64))
-def whole(value):
+@kernel
+def whole(value: int) -> int:
     return part(value) + FACTOR
 
 known = whole.is_ready()
 print(whole(7), known)
 """
 PART = """
-from numba import types
 from cepheid.engine.kernels.compile import kernel
 from constants import FACTOR
 
-@kernel(types.int64(types.int64))
-def part(value):
+@kernel
+def part(value: int) -> int:
     return {} * value
 """
 
@@ -206,8 +202,8 @@ def test_a_kernel_is_compiled_again_when_what_it_contains_changes_and_only_then(
 def test_without_any_place_for_a_cache_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_cache, "folders", list)
 
-    @kernel(types.int64(INT64S))
-    def longest(values: Any) -> int:
+    @kernel
+    def longest(values: Int64s) -> int:
         return len(values)
 
     import numpy as np
@@ -217,19 +213,18 @@ def test_without_any_place_for_a_cache_kernels_are_compiled_all_the_same(monkeyp
 
 NESTED = """
 import numpy as np
-from numba import types
 from cepheid.engine.kernels.compile import borrowing, kernel
 
-@kernel(types.int64(types.int64))
-def makes_an_array(size):
+@kernel
+def makes_an_array(size: int) -> int:
     return len(np.empty(size, np.int64))
 
-@borrowing(types.int64(types.int64))
-def makes_none(size):
+@borrowing
+def makes_none(size: int) -> int:
     return makes_an_array(size)
 
-@kernel(types.int64(types.int64))
-def search(size):
+@kernel
+def search(size: int) -> int:
     return makes_none(size)
 """
 
@@ -253,8 +248,8 @@ def test_what_is_compiled_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     lines: list[str] = []
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))  # it is not there yet
     source = tmp_path / "trebling.py"
-    source.write_text("def trebled(value):\n    return 3 * value\n")
-    trebled = kernel(types.int64(types.int64))(runpy.run_path(str(source))["trebled"])
+    source.write_text("def trebled(value: int) -> int:\n    return 3 * value\n")
+    trebled = kernel(runpy.run_path(str(source))["trebled"])
     tell_with(lines.append)
     try:
         assert trebled(2) == 6

@@ -13,8 +13,8 @@ import pytest
 from numba import types
 
 import cepheid.engine
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.kernels.compile import Kernel, borrowing, called_by_address, kernel
 
 COMPILED = not numba.config.DISABLE_JIT
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
@@ -28,8 +28,8 @@ def _no_cache_of_earlier_runs(tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield
 
 
-@borrowing(types.int64(INT64S))
-def total(values):  # type: ignore[no-untyped-def]
+@borrowing
+def total(values: Int64s) -> int:
     """The sum."""
     found = 0
     for value in values:
@@ -37,28 +37,28 @@ def total(values):  # type: ignore[no-untyped-def]
     return found
 
 
-@called_by_address(types.int64(INT64S))
-def twice(values):  # type: ignore[no-untyped-def]
+@called_by_address
+def twice(values: Int64s) -> int:
     """Twice the sum."""
     return 2 * total(values)
 
 
-@kernel(types.int64(INT64S))
-def of_a_copy(values):  # type: ignore[no-untyped-def]
+@kernel
+def of_a_copy(values: Int64s) -> int:
     """Twice the sum, of a copy."""
     return twice(values.copy())
 
 
-@kernel(types.int64(INT64S, types.int64))
-def part_that_raises(values, limit):  # type: ignore[no-untyped-def]
+@kernel
+def part_that_raises(values: Int64s, limit: int) -> int:
     """The sum, if it is not too large."""
     if values.sum() > limit:
         raise ValueError("too large", limit)
     return values.sum()
 
 
-@kernel(types.int64(INT64S, types.int64))
-def of_a_part(values, limit):  # type: ignore[no-untyped-def]
+@kernel
+def of_a_part(values: Int64s, limit: int) -> int:
     """The sum of a copy, if it is not too large."""
     return part_that_raises(values.copy(), limit)
 
@@ -105,7 +105,18 @@ def test_no_two_tuples_of_kernels_look_alike() -> None:
     classes: dict[str, set[type]] = {}
     for found in pkgutil.walk_packages(cepheid.engine.__path__, "cepheid.engine."):
         for value in vars(importlib.import_module(found.name)).values():
-            if isinstance(value, types.BaseNamedTuple):
-                classes.setdefault(str(value), set()).add(value.instance_class)
+            called = getattr(value, "__wrapped__", None) if not isinstance(value, Kernel) else value
+            for each in tuples_of(called.signature) if isinstance(called, Kernel) else ():
+                classes.setdefault(str(each), set()).add(each.instance_class)
     assert len(classes) > 30
     assert [name for name, alike in classes.items() if len(alike) > 1] == []
+
+
+def tuples_of(signature: Any) -> Iterator[Any]:
+    """All named tuples in a signature, those in others included."""
+    waiting = [signature.return_type, *signature.args]
+    while waiting:
+        if isinstance(each := waiting.pop(), types.BaseTuple):
+            waiting.extend(each)
+            if isinstance(each, types.BaseNamedTuple):
+                yield each

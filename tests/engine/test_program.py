@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numba import types
 
-from cepheid.engine.data import columns as data
-from cepheid.engine.data.columns import Columns
-from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.data.arrays import Float64s, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.program.compile import CompiledProgram, compile_program
 from cepheid.engine.program.placing import Order, place_conditions
 from cepheid.engine.program.tables import (
@@ -103,8 +101,10 @@ def variant(compiled: CompiledProgram, missing: int, at: list[int], x: list[int]
     return bool(called(compiled.predicate.call, case, np.array(at, np.int64), counted, running, Columns(*columns)))
 
 
-@numba.njit(types.boolean(FUNCTION, types.int64, data.INT64S, data.INT64S, data.FLOAT64S, data.COLUMNS))
-def called(predicate, case, at, counted, running, columns):  # type: ignore[no-untyped-def]
+@kernel
+def called(
+    predicate: PredicateCall, case: int, at: Int64s, counted: Int64s, running: Float64s, columns: Columns
+) -> bool:
     """A predicate is for kernels, so one calls it."""
     return predicate(case, at, counted, running, columns)
 

@@ -1,4 +1,4 @@
-"""Windows and first rows that conditions imply: the same answers, without searching in vain."""
+"""Windows, first rows and repetitions that a clause implies: the same answers, without searching in vain."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cepheid.engine.search.row_pattern.implied import implied_window, on_start, without_start_conditions
-from rows.row_cases import bound, matched
+from rows.row_cases import bound, by_the_book, by_the_engine, matched, values
+from strategies.rows import QUANTIFIERS
 
 TABLE = pa.table({"id": [1], "t": pa.array([1], pa.timestamp("us", "UTC")), "value": [1]})
 
@@ -80,3 +83,19 @@ def test_a_time_that_is_null_is_no_error() -> None:
     table = pa.table({"id": pa.array([1, 2, None, 3]), "value": [0, 1, 2, 2]})
     rest = "PATTERN (R Z* M) DEFINE R AS value = 0, M AS value = 2 AND M.id - R.id <= 6"
     assert matched(f"ORDER BY id MEASURES LAST(id) AS e {rest}", table) == [(3,)]
+
+
+parts = st.tuples(st.sampled_from("AAAB"), st.sampled_from(QUANTIFIERS)).map("".join)
+
+
+@given(
+    st.lists(parts, min_size=2, max_size=5),
+    st.sampled_from(("value < 2", "value > LAST(A.value, 1) OR count(A.*) < 3")),
+    st.sampled_from(("", "AFTER MATCH SKIP TO NEXT ROW")),
+    st.lists(st.integers(0, 2), min_size=1, max_size=9),
+)
+def test_neighbours_that_repeat_one_label(repeated: list[str], condition: str, skip: str, numbers: list[int]) -> None:
+    shape = f"PATTERN ({' '.join(repeated)} A?) DEFINE A AS {condition}"
+    clause = f"ORDER BY id MEASURES FIRST(id) AS b, array_agg(CLASSIFIER()) AS l {skip} {shape}"
+    table = values(*numbers)
+    assert by_the_engine(clause, table) == by_the_book(clause, table)

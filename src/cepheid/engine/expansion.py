@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.endings import with_endings
-from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, Chosen, Matches
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.find import BEGINNING, find
 from cepheid.engine.scoring.losses import linear_model

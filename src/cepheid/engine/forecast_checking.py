@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.choose import make_plan
-from cepheid.engine.data.matches import MISSING, NEVER, Float64s, Int64s, Matches
+from cepheid.engine.data.arrays import Float64s, Int64s
+from cepheid.engine.data.matches import MISSING, NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
 from cepheid.engine.forecasting import ChunkCache, ended_by, partial_matches, reaching, remaining_of, table_of

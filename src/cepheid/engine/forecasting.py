@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
+from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.keys import partition_numbers
-from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Float64s, Forecasts, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Forecasts, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
 from cepheid.engine.scoring.losses import check_missing, gap_scale, unseen_item

@@ -161,6 +161,8 @@ def explained(
 
 def uncountable(bound: BoundQuery, model: object) -> str | None:
     """Why the matches of a query cannot be counted without listing them; None: they can, or it is worth trying."""
+    if bound.given_up:
+        return "partial matches are listed"
     refused = ENGINES[of_runs(bound)].refuses(bound, model)
     return refused if refused is not None or not bound.is_linear_of_singles else carrying(bound).refused
 

@@ -264,3 +264,35 @@ def orders(pattern: AnyOrder) -> Choice:
     [['A', 'B'], ['B', 'A']]
     """
     return Choice(tuple(Sequence(order) for order in permutations(pattern.parts)), pattern.span)
+
+
+def joined_repeats(pattern: Pattern) -> Pattern:
+    """The pattern with neighbours that repeat the same label as one part: they take the same rows in the same order.
+
+    >>> joined_repeats(Sequence((Repeat(Single("A"), 0, 1), Repeat(Single("A"), 0, 1), Single("A"))))
+    Repeat(part=Single(label='A'), least=1, most=3, greedy=True)
+    """
+    match pattern:
+        case Choice(parts=parts) | AnyOrder(parts=parts):
+            return replace(pattern, parts=tuple(joined_repeats(part) for part in parts))
+        case Repeat(part=part) | Excluded(part=part):
+            return replace(pattern, part=joined_repeats(part))
+        case Sequence(parts=parts):
+            found: list[Pattern] = []
+            for part in map(joined_repeats, parts):
+                both = _joined(found[-1], part) if found else None
+                found[-1:] = [both] if both else [*found[-1:], part]
+            return found[0] if len(found) == 1 else replace(pattern, parts=tuple(found))
+    return pattern
+
+
+def _joined(one: Pattern, other: Pattern) -> Repeat | None:
+    """Two parts as one, if both repeat one label and prefer more rows, or both fewer."""
+    left, right = (part if isinstance(part, Repeat) else Repeat(part, 1, 1, span=part.span) for part in (one, other))
+    if not isinstance(left.part, Single) or left.part != right.part:
+        return None
+    prefers = {each.greedy for each in (left, right) if each.least != each.most}
+    if len(prefers) == 2:
+        return None
+    most = left.most + right.most if left.most is not None and right.most is not None else None
+    return Repeat(left.part, left.least + right.least, most, prefers != {False}, left.span)

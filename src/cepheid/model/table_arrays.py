@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.model.gap import Floats
 
@@ -21,9 +22,9 @@ class TableArrays(NamedTuple):
     slopes: Floats
     maxima: Floats
     maxima_slopes: Floats
-    buckets: np.ndarray
-    first_knot: np.ndarray
-    first_bucket: np.ndarray
+    buckets: npt.NDArray[np.int32]
+    first_knot: npt.NDArray[np.int64]
+    first_bucket: npt.NDArray[np.int64]
     buckets_per_time: Floats
     logs: Floats
-    direct: np.ndarray
+    direct: npt.NDArray[np.int64]

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.shared import once
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import automaton_text, find
 from cepheid.language import syntax as s
@@ -46,6 +47,7 @@ class Prepared:
 
 def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
     """Reads the records as events, binds the query to them, puts them in order and chooses a plan."""
+    given = table
     records = read_records(query, table, options)
     table = records.table
     if options.uncertainty is not None:
@@ -63,7 +65,8 @@ def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
         from cepheid.engine.data.instants import instants_of
 
         instants_of(table, bound.schema, options)  # so that errors name rows as the caller counts them
-    events = ordered(table, bound.schema)
+    asked = replace(query.syntax, output=s.Output())
+    events = once(given, ("ordered", asked), lambda: ordered(table, bound.schema))
     plan, statistics = make_plan(bound, events, options)
     return Prepared(bound, events, plan, statistics, records.counts)
 

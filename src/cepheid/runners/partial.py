@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,24 +22,31 @@ from cepheid.runners.options import Options
 
 def finished(found: pa.Table, query: QuerySyntax, columns: pa.Schema, options: Options) -> pa.Table:
     """The common result of the queries as one table: a column for each variable, and three for what was given up."""
+    each = {}
+    for name in dict.fromkeys([COMPLETE, *(each for each in found.column_names if each.startswith(WAITING))]):
+        rows = found.select(("match_start", "match_end", name)).filter(pc.equal(found.column(QUERY), name))
+        kinds = found.schema.field(name).type
+        own = {kinds.field(at).name: pc.struct_field(rows.column(name), at) for at in range(kinds.num_fields)}
+        each[name] = pa.table({"match_start": rows.column(0), "match_end": rows.column(1), **own})
+    return united(each, query, columns, options)
+
+
+def united(found: Mapping[str, pa.Table], query: QuerySyntax, columns: pa.Schema, options: Options) -> pa.Table:
+    """The same from the results of the queries, by name."""
     variables = [component.variable for component in query.components if not component.negative]
     time, length = _window(query, columns, options)
-    whole = found.schema.field(COMPLETE).type
-    parts = []
-    for name in dict.fromkeys([COMPLETE, *(each for each in found.column_names if each.startswith(WAITING))]):
-        rows = found.filter(pc.equal(found.column(QUERY), name))
-        own = found.schema.field(name).type
+    whole, parts = found[COMPLETE].schema, []
+    for name, rows in found.items():
         made = {each: rows.column(each) for each in ("match_start", "match_end")}
         for variable in variables:
-            kind = whole.field(variable).type
-            has = own.get_field_index(variable) >= 0
-            made[variable] = pc.struct_field(rows.column(name), variable) if has else pa.nulls(len(rows), kind)
+            has = variable in rows.column_names
+            made[variable] = rows.column(variable) if has else pa.nulls(len(rows), whole.field(variable).type)
         waited = name != COMPLETE
         made["timed_out"] = pa.array([waited] * len(rows), pa.bool_())
         made["waiting_for"] = pa.array([waited_for(name) if waited else None] * len(rows), pa.string())
         made["given_up"] = _later(rows.column("match_start"), length, columns.field(time).type, waited)
         parts.append(pa.table(made))
-    return pa.concat_tables(parts).combine_chunks()
+    return pa.concat_tables(parts)
 
 
 def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, options: Options) -> Any:

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
-from cepheid.engine.data.matches import MISSING, Chosen, Forecasts, Int64s, Matches
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.matches import MISSING, Chosen, Forecasts, Matches
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.operators import Column, without_nan
 from cepheid.engine.values.plain import value_column

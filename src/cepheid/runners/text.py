@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cepheid.budget import unbounded
+from cepheid.engine.data.shared import sharing
 from cepheid.engine.engines import ENGINES
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
@@ -17,7 +18,7 @@ from cepheid.language.checked import CheckedQuery
 from cepheid.language.partial import COMPLETE, partial_queries, with_length
 from cepheid.plan.options import options_of
 from cepheid.runners.languages import BoundSearch, Language, LiveStart, check_analyze
-from cepheid.runners.local import explain_query, explain_table, prepare, run_each, run_table, run_tables
+from cepheid.runners.local import explain_query, explain_table, prepare, run_each, run_table
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, check_alone
 from cepheid.runners.tables import as_local, is_spark, no_table
 from cepheid.runners.ties import ties_of, warn_of_ties, with_ties
@@ -155,10 +156,11 @@ class PartialSearch(BoundSearch):
 
     def run(self, events: pa.Table, threads: int | None = None) -> pa.Table:
         """The matches, and the runs that timed out."""
-        from cepheid.runners.partial import finished
+        from cepheid.runners.partial import united
 
-        found = run_tables(self.language.parts, events, self.options)
-        return finished(found, self.language.whole, self.columns, self.options)
+        with sharing():
+            found = run_each(self.language.parts, events, self.options)
+        return united(found, self.language.whole, self.columns, self.options)
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are: runs that timed out are none."""

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import types
 
-from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.arrays import Int64s, ReadOnlyInt64s
 from cepheid.engine.data.keys import NULL_CODE, codes, combined, grouped, partition_numbers
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.shared import is_shared, once, told_of_any
@@ -32,7 +31,6 @@ from cepheid.plan.rules.push_own_conditions import own_conditions
 
 __all__ = ["Candidates", "candidates", "first_conditions", "own_conditions", "partitions", "regrouped"]
 
-Int64s = npt.NDArray[np.int64]
 WILD = -1  # the code of an absent attribute on a component declared with ANY: equal to everything
 
 
@@ -285,7 +283,7 @@ def partitions(bound: BoundQuery, events: EventTable) -> tuple[Int64s, Int64s]:
     return grouped(combined(parts, len(events)))
 
 
-@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64S, INT64S))
+@kernel
 def rank_within(order: Int64s, starts: Int64s, instant: Int64s) -> tuple[Int64s, Int64s]:
     """For each event, the rank of its instant in its partition, and how many events of it precede."""
     ranks, preceding = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
@@ -303,8 +301,8 @@ def rank_within(order: Int64s, starts: Int64s, instant: Int64s) -> tuple[Int64s,
 
 
 # The times may be Arrow's own memory, which is read only.
-@kernel(INT64S(INT64S, INT64S, INT64S, types.Array(types.int64, 1, "C", readonly=True), types.int64))
-def passed_at(order: Int64s, starts: Int64s, position: Int64s, time: Int64s, length: int) -> Int64s:
+@kernel
+def passed_at(order: Int64s, starts: Int64s, position: Int64s, time: ReadOnlyInt64s, length: int) -> Int64s:
     """For each event, when the event comes that lies `length` positions on; NEVER if none does."""
     due = np.empty(len(order), np.int64)
     for part in range(len(starts) - 1):

@@ -7,16 +7,16 @@ only, so that a compiled predicate serves every batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import types
 
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s, Uint8Rows
 from cepheid.engine.data.shared import is_shared, once
 from cepheid.engine.values.columnwise import lacking_by_type, value
 from cepheid.engine.values.interpreted import kept
@@ -25,25 +25,20 @@ from cepheid.engine.values.python_first import numbered
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType, Schema
 
-INT64S = types.Array(types.int64, 1, "C")
-FLOAT64S = types.Array(types.float64, 1, "C")
-INT64_ROWS = types.Array(types.int64, 2, "C")
-FLOAT64_ROWS = types.Array(types.float64, 2, "C")
-UINT8_ROWS = types.Array(types.uint8, 2, "C")
-
 
 class Columns(NamedTuple):
     """What a compiled predicate reads; see `ColumnLayout` for which row is which."""
 
-    whole: npt.NDArray[np.int64]
-    number: npt.NDArray[np.float64]
-    null: npt.NDArray[np.uint8]
-    literal: npt.NDArray[np.int64]  # the ranks of string literals
-    flat: npt.NDArray[np.float64]  # all lists, one after the other
-    edge: npt.NDArray[np.int64]  # rows 2k and 2k + 1: where list k begins and ends in `flat`
+    whole: Int64Rows
+    number: Float64Rows
+    null: Uint8Rows
+    literal: Int64s  # the ranks of string literals
+    flat: Float64s  # all lists, one after the other
+    edge: Int64Rows  # rows 2k and 2k + 1: where list k begins and ends in `flat`
 
 
-COLUMNS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, UINT8_ROWS, INT64S, FLOAT64S, INT64_ROWS), Columns)
+# A compiled predicate: the case, the rows of the chosen events by slot, whole and other aggregates, and the columns.
+PredicateCall: TypeAlias = Callable[[int, Int64s, Int64s, Float64s, Columns], bool]
 
 LACKING = 2  # in `null`, of an attribute that the event's type does not have, as the call said; 1: another NULL
 

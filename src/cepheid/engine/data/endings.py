@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.keys import codes, combined
-from cepheid.engine.data.matches import NEVER, Int64s
+from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.values.columnwise import condition, lacking_by_type
 from cepheid.engine.values.plain import value_column

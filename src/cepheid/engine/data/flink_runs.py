@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.keys import codes, combined, grouped
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import ordered
 from cepheid.plan.flink_automaton import FlinkAutomaton
 

@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.table import times_of
 from cepheid.errors import DataError, closest
 from cepheid.language.durations import length_in_steps
@@ -24,9 +24,6 @@ from cepheid.language.library.decimal_columns import as_doubles
 from cepheid.language.schema import NUMBERS, TIMES, DataType, Schema, data_type
 from cepheid.language.units import unit_named
 from cepheid.plan.options import EngineOptions
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
 
 SUM_WITHIN = 1e-6  # how far the probabilities of an event's instants may be from summing to one
 FARTHEST = 2**61  # steps of the time column from 0

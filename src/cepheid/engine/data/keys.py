@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import types
 
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.values.plain import microseconds, value_column
 
@@ -76,7 +74,7 @@ def grouped(key: Int64s) -> tuple[Int64s, Int64s]:
     return group_by_code(key, int(key.max(initial=-1)) + 1)
 
 
-@kernel(types.UniTuple(INT64S, 2)(INT64S, types.int64))
+@kernel
 def group_by_code(codes: Int64s, number: int) -> tuple[Int64s, Int64s]:
     """A stable counting sort: the order that puts equal codes side by side, and where each code starts."""
     starts = np.zeros(number + 1, np.int64)

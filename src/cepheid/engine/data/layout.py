@@ -7,13 +7,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-from numba import types
 
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.candidates import Candidates, first_conditions, partitions
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.values.columnwise import condition, lacking_by_type
@@ -21,19 +18,15 @@ from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 
-Rows = npt.NDArray[np.int64]
-
 
 class Events(NamedTuple):
     """The candidates of a query: partition after partition, each in order."""
 
-    facts: Rows  # see the names of the rows; a column for each event
+    facts: Int64Rows  # see the names of the rows; a column for each event
     starts: Int64s  # partition k is starts[k] : starts[k + 1]
-    compared: Rows  # codes of the attributes that a search compares, one row each
+    compared: Int64Rows  # codes of the attributes that a search compares, one row each
     ordered: bool  # does every window hold events side by side? Not if it counts events of several partitions at once
 
-
-EVENTS = types.NamedTuple((INT64_ROWS, INT64S, INT64_ROWS, types.boolean), Events)
 
 # Rows of `facts`: its time, the rank of its instant, its position among the events of its partition; when a match that
 # starts here is decided, if decisions wait for the window to pass; under contiguity, the one instant at which a run
@@ -96,7 +89,7 @@ def chances(bound: BoundQuery, events: EventTable, found: Candidates) -> Int64s:
     return next_instant(order, starts, events.instant)[found.rows]
 
 
-@kernel(INT64S(INT64S, INT64S, INT64S))
+@kernel
 def next_ordinal(starts: Int64s, instant: Int64s, ordinal: Int64s) -> Int64s:
     """The instant of the next candidate, if nothing else of its partition lies between; else -1."""
     chance = np.full(len(instant), -1, np.int64)
@@ -110,7 +103,7 @@ def next_ordinal(starts: Int64s, instant: Int64s, ordinal: Int64s) -> Int64s:
     return chance
 
 
-@kernel(INT64S(INT64S, INT64S, INT64S))
+@kernel
 def next_instant(order: Int64s, starts: Int64s, instant: Int64s) -> Int64s:
     """For each event, the next instant at which something of its partition happens; -1 if nothing does."""
     chance = np.full(len(instant), -1, np.int64)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
+from cepheid.engine.data.arrays import Float64s, Int64s
 
 NEVER = np.iinfo(np.int64).max  # a completion instant that only the end of the table reaches
 MISSING = -1  # the row of an event that no reader saw

@@ -11,18 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, ColumnLayout, Columns, storage
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import ColumnLayout, Columns, storage
 from cepheid.engine.program.carry import AT_HAND, BEFORE, reads
 from cepheid.engine.program.tables import BEGIN, TAKE
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
 from cepheid.language.schema import DataType
 from cepheid.plan.placement import begin_conjuncts, take_conjuncts
-
-Rows = npt.NDArray[np.int64]
 
 NO_TREE = -1
 OFFSET, SIZE = range(2)  # columns of `span`
@@ -32,13 +29,10 @@ MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 class OrderIndex(NamedTuple):
     """Which comparisons have a tree, and where each event stands in it."""
 
-    tree: Rows  # by place: of what its first event may follow, of what its further ones may; NO_TREE
-    span: Rows  # by tree: where its sums begin, and how many positions it has
-    enters: Rows  # by tree and event: the position of the matches that have come to it, from 1; 0: none
-    below: Rows  # by tree and event: it may follow what stands up to this position
-
-
-ORDER_INDEX = types.NamedUniTuple(INT64_ROWS, 4, OrderIndex)
+    tree: Int64Rows  # by place: of what its first event may follow, of what its further ones may; NO_TREE
+    span: Int64Rows  # by tree: where its sums begin, and how many positions it has
+    enters: Int64Rows  # by tree and event: the position of the matches that have come to it, from 1; 0: none
+    below: Int64Rows  # by tree and event: it may follow what stands up to this position
 
 
 def compared_with_the_one_before(bound: BoundQuery, place: int, moment: int) -> s.Comparison | None:

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.values.plain import microseconds
 from cepheid.errors import DataError
 from cepheid.language.schema import TIMES, Schema, data_type
 
-Int64s = npt.NDArray[np.int64]
 _WHOLE = pa.int64()
 FARTHEST = 2**62  # from 0: two times can be subtracted, and a window be added, within 64 bits
 

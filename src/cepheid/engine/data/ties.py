@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.keys import codes, combined
 from cepheid.engine.data.table import EventTable
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import Repeat, Sequence, walk
 from cepheid.plan.physical import Plan
-
-Int64s = npt.NDArray[np.int64]
 
 
 def may_tie(bound: BoundQuery, events: EventTable) -> bool:

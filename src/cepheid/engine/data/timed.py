@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
+from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
 from cepheid.engine.data.candidates import Candidates, candidates, partitions
-from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.instants import Instants, instants_of
 from cepheid.engine.data.layout import beginnings
 from cepheid.engine.data.matches import NEVER
@@ -22,9 +20,6 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
 
 
 class Timed(NamedTuple):
@@ -41,42 +36,18 @@ class Timed(NamedTuple):
     holes: Int64s  # 1: some instant between the bounds is impossible
     mask: Int64s  # bit c: the event can fill component c; positives first, then the negated ones
     begins: Int64s  # bit c: it can be the first event of positive component c
-    compared: npt.NDArray[np.int64]  # codes of the equivalence attributes that are compared here
+    compared: Int64Rows  # codes of the equivalence attributes that are compared here
     until: Int64s  # the upper bound as it stands in the table, for completion
     exists: Float64s  # the probability that the event happened at all; the instants are those if it did
-
-
-TIMED = types.NamedTuple(
-    (
-        INT64S,
-        INT64S,
-        FLOAT64S,
-        INT64S,
-        FLOAT64S,
-        FLOAT64S,
-        FLOAT64S,
-        INT64S,
-        INT64S,
-        INT64S,
-        INT64S,
-        INT64_ROWS,
-        INT64S,
-        FLOAT64S,
-    ),
-    Timed,
-)
 
 
 class Stacks(NamedTuple):
     """For each component and partition its candidates in order of the lower bound; under contiguity, then everyone."""
 
     member: Int64s  # component after component, each partition by partition
-    begin: npt.NDArray[np.int64]  # row c: where each partition of component c begins in `member`, and the end
+    begin: Int64Rows  # row c: where each partition of component c begins in `member`, and the end
     reach: Int64s  # the latest upper bound so far in the same component and partition
     ahead: Int64s  # the earliest upper bound from here on of one that surely happened (TIME's NELT)
-
-
-STACKS = types.NamedTuple((INT64S, INT64_ROWS, INT64S, INT64S), Stacks)
 
 
 @dataclass(frozen=True)
@@ -141,7 +112,7 @@ def _possible(instants: Instants, rows: Int64s) -> tuple[Int64s, Int64s, Int64s 
     return (*trimmed(instants.weights, lower, upper, begin), begin)
 
 
-@kernel(types.UniTuple(INT64S, 2)(FLOAT64S, INT64S, INT64S, INT64S))
+@kernel
 def trimmed(weights: Float64s, lower: Int64s, upper: Int64s, begin: Int64s) -> tuple[Int64s, Int64s]:
     """The bounds without impossible instants at the ends; moves `begin` along."""
     low, high = lower.copy(), upper.copy()
@@ -158,7 +129,7 @@ def trimmed(weights: Float64s, lower: Int64s, upper: Int64s, begin: Int64s) -> t
     return low, high
 
 
-@kernel(types.Tuple((FLOAT64S, FLOAT64S, INT64S))(FLOAT64S, INT64S, INT64S, INT64S))
+@kernel
 def accumulate(point: Float64s, base: Int64s, sizes: Int64s, holes: Int64s) -> tuple[Float64s, Float64s, Int64s]:
     """Prefix and suffix sums of each event's probabilities, and counts of its possible instants; fills `holes`."""
     below, above = np.empty(len(point)), np.empty(len(point))
@@ -222,8 +193,8 @@ def _stacks(timed: Timed, components: int, starts: Int64s, everyone: bool) -> St
     return Stacks(member, order, *extremes(member, order, upper, surely))
 
 
-@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64_ROWS, INT64S, INT64S))
-def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s, surely: Int64s) -> tuple[Int64s, Int64s]:
+@kernel
+def extremes(member: Int64s, begin: Int64Rows, upper: Int64s, surely: Int64s) -> tuple[Int64s, Int64s]:
     """The latest upper bound up to each entry of a stack, and the earliest by which one has surely come."""
     reach, ahead = np.empty(len(member), np.int64), np.empty(len(member), np.int64)
     for place in range(begin.shape[0]):
@@ -240,7 +211,7 @@ def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s, surely
     return reach, ahead
 
 
-@borrowing(types.int64(TIMED))
+@borrowing
 def widest(timed: Timed) -> int:
     """The number of instants of the widest interval."""
     width = 1
@@ -252,7 +223,7 @@ def widest(timed: Timed) -> int:
 # --- questions about one event ----------------------------------------------------------------------------------
 
 
-@borrowing(types.float64(TIMED, types.int64, types.int64))
+@borrowing
 def at_instant(timed: Timed, event: int, instant: int) -> float:
     """P(T = instant)."""
     if instant < timed.lower[event] or instant > timed.upper[event]:
@@ -261,7 +232,7 @@ def at_instant(timed: Timed, event: int, instant: int) -> float:
     return timed.share[event] if base < 0 else timed.point[base + instant - timed.lower[event]]  # type: ignore[no-any-return]
 
 
-@borrowing(types.float64(TIMED, types.int64, types.int64))
+@borrowing
 def up_to(timed: Timed, event: int, instant: int) -> float:
     """P(T <= instant)."""
     if instant < timed.lower[event]:
@@ -272,7 +243,7 @@ def up_to(timed: Timed, event: int, instant: int) -> float:
     return (past + 1) * timed.share[event] if base < 0 else timed.below[base + past]  # type: ignore[no-any-return]
 
 
-@borrowing(types.float64(TIMED, types.int64, types.int64))
+@borrowing
 def onwards(timed: Timed, event: int, instant: int) -> float:
     """P(T >= instant)."""
     if instant > timed.upper[event]:
@@ -285,7 +256,7 @@ def onwards(timed: Timed, event: int, instant: int) -> float:
     return timed.above[base + instant - timed.lower[event]]  # type: ignore[no-any-return]
 
 
-@borrowing(types.float64(TIMED, types.int64, types.int64, types.int64))
+@borrowing
 def between(timed: Timed, event: int, first: int, last: int) -> float:
     """P(first <= T <= last)."""
     lower, upper = timed.lower[event], timed.upper[event]
@@ -309,7 +280,7 @@ def between(timed: Timed, event: int, first: int, last: int) -> float:
     return difference  # type: ignore[no-any-return]
 
 
-@borrowing(types.int64(STACKS, INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def first_beyond(stacks: Stacks, lower: Int64s, low: int, high: int, bound: int) -> int:
     """The first entry of member[low:high] whose lower bound exceeds `bound`."""
     while low < high:
@@ -321,7 +292,7 @@ def first_beyond(stacks: Stacks, lower: Int64s, low: int, high: int, bound: int)
     return low
 
 
-@borrowing(types.int64(STACKS, types.int64, types.int64, types.int64))
+@borrowing
 def first_reaching(stacks: Stacks, low: int, high: int, bound: int) -> int:
     """The first entry of member[low:high] such that it or one before it can still happen at `bound`."""
     while low < high:
@@ -333,7 +304,7 @@ def first_reaching(stacks: Stacks, low: int, high: int, bound: int) -> int:
     return low
 
 
-@borrowing(types.int64(STACKS, INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def next_by(stacks: Stacks, lower: Int64s, part: int, place: int, instant: int) -> int:
     """By when some event of a stack that begins after an instant has surely happened; NEVER if there is none."""
     end = stacks.begin[place, part + 1]

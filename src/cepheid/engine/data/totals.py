@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.keys import codes, combined
-from cepheid.engine.data.matches import MISSING, NEVER, Float64s, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.plain import value_column

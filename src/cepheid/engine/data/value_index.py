@@ -11,19 +11,16 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S, ColumnLayout, Columns, storage
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import ColumnLayout, Columns, storage
 from cepheid.engine.data.keys import combined, group_by_code
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing
 from cepheid.language.bound import BoundQuery, Conjunct
 from cepheid.plan.equalities import compared_events
 
-Rows = npt.NDArray[np.int64]
 Pair = tuple[str, str]  # an attribute of the event that is looked for, and the one of a known event that it equals
 
 NO_CODE = -1
@@ -33,14 +30,12 @@ WORTH_AN_INDEX = 0.5  # the share of candidates that agree; above it an index wo
 class ValueIndex(NamedTuple):
     """The indexes of a query, as kernels read them."""
 
-    links: Rows  # a row for each index; see the names of the columns
-    codes: Rows  # in each row, for each event, the code that candidates must have to agree with it
+    links: Int64Rows  # a row for each index; see the names of the columns
+    codes: Int64Rows  # in each row, for each event, the code that candidates must have to agree with it
     starts: Int64s  # by index and code: where the run of the code begins
     events: Int64s  # the candidates of all indexes, run after run
-    of_place: Rows  # by place: the links that look for its events, from and to
+    of_place: Int64Rows  # by place: the links that look for its events, from and to
 
-
-VALUE_INDEX = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64S, INT64_ROWS), ValueIndex)
 
 # Columns of `links`: the place whose events are looked for, the place that is known, the row of `codes` to ask, and
 # where the runs of the index begin in `starts`.
@@ -132,7 +127,7 @@ def _codes_of_both(layout: ColumnLayout, columns: Columns, pair: Pair) -> Int64s
     return np.where(null, NO_CODE, coded)
 
 
-@borrowing(types.int64(INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def first_from(run: Int64s, low: int, high: int, event: int) -> int:
     """The first index in run[low:high] of an event that is not before this one."""
     while low < high:
@@ -144,7 +139,7 @@ def first_from(run: Int64s, low: int, high: int, event: int) -> int:
     return low
 
 
-@borrowing(types.UniTuple(types.int64, 2)(VALUE_INDEX, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def agreeing(index: ValueIndex, link: int, known: int, first: int, last: int) -> tuple[int, int]:
     """The part of `index.events` that agrees with a known event, from the event `first` to the event `last`."""
     code = index.codes[index.links[link, ASKED], known]

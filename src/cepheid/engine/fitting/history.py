@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import candidates
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.fitting.trips import (
     LOST,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from cepheid.engine.data.arrays import Float64s
 from cepheid.engine.fitting.components import Learned
 from cepheid.engine.fitting.history import History
 from cepheid.errors import ModelError
@@ -16,8 +16,6 @@ from cepheid.language.bound import BoundQuery
 from cepheid.model import ByHour, Model
 from cepheid.model.loss_kinds import HOURS
 from cepheid.model.loss_model import EVERY_OTHER
-
-Floats = npt.NDArray[np.float64]
 
 _ALIKE = 3.5  # standard deviations by which the losses of neighbouring hours may differ by chance
 _SLIGHT = 0.01
@@ -67,8 +65,8 @@ def with_losses_by_hour(
 class Hourly:
     """Of one component, by hour of the day: trips on which it was seen, and all; it happens on a share of them."""
 
-    seen: Floats
-    trips: Floats
+    seen: Float64s
+    trips: Float64s
     share: float
 
 

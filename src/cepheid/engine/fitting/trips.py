@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64S, INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
-
-Float64s = npt.NDArray[np.float64]
 
 SEEN, LOST, NOTHING, RESOLVED = range(4)
 NO_COMPONENT = -1
@@ -68,21 +63,13 @@ class Passed(NamedTuple):
     length: Float64s
 
 
-PASSED = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, FLOAT64S), Passed)
-MOMENTS = types.NamedUniTuple(INT64S, 4, Moments)
-SOUGHT = types.NamedTuple((*(types.int64,) * 4, types.boolean, types.boolean, types.int64, types.int64), Sought)
-OBSERVED = types.NamedTuple(
-    (FLOAT64S, FLOAT64S, types.int64, INT64S, FLOAT64S, FLOAT64S, FLOAT64S, INT64S, INT64S), Observed
-)
-
-
-@borrowing(types.float64(MOMENTS, types.int64, types.int64))
+@borrowing
 def duration(moments: Moments, early: int, late: int) -> float:
     """The time between two events; half a step if they are at the same time."""
     return max(np.float64(moments.time[late] - moments.time[early]), 0.5)
 
 
-@borrowing(types.boolean(MOMENTS, SOUGHT, types.int64, types.int64))
+@borrowing
 def is_begun(moments: Moments, sought: Sought, event: int, first: int) -> bool:
     """Was the target seen before an event of the one behind it? `first` is the first event of the partition."""
     earlier = event - 1
@@ -96,7 +83,7 @@ def is_begun(moments: Moments, sought: Sought, event: int, first: int) -> bool:
     return False
 
 
-@search_kernel(types.UniTuple(FLOAT64S, 2)(MOMENTS, SOUGHT, types.int64))
+@search_kernel
 def proven_at_the_start(moments: Moments, sought: Sought, begins: int) -> tuple[Float64s, Float64s]:
     """When the second component was seen, counted from the history's beginning: with the first one before it, without.
 
@@ -121,7 +108,7 @@ def proven_at_the_start(moments: Moments, sought: Sought, begins: int) -> tuple[
     return seen_since[:n_seen], lost_since[:n_lost]
 
 
-@borrowing(types.void(MOMENTS, SOUGHT, types.int64, types.int64, INT64S))
+@borrowing
 def follow(moments: Moments, sought: Sought, event: int, end: int, trip: Int64s) -> None:
     """Follows the trip that an event begins: what came of it. `end` is where the partition ends."""
     mask, instant = moments.mask, moments.instant
@@ -145,7 +132,7 @@ def follow(moments: Moments, sought: Sought, event: int, end: int, trip: Int64s)
         later += 1
 
 
-@borrowing(types.void(MOMENTS, SOUGHT, types.int64, INT64S, OBSERVED, INT64S))
+@borrowing
 def note_trip(moments: Moments, sought: Sought, event: int, trip: Int64s, observed: Observed, sizes: Int64s) -> None:
     """Notes whether the target was seen on a trip on to the one behind it."""
     came, arrived, counts = trip[CAME], trip[ARRIVED], observed.counts
@@ -173,7 +160,7 @@ def note_trip(moments: Moments, sought: Sought, event: int, trip: Int64s, observ
         sizes[UNSEEN] += 1
 
 
-@borrowing(types.void(MOMENTS, SOUGHT, types.int64, INT64S, OBSERVED, INT64S))
+@borrowing
 def note_wait(moments: Moments, sought: Sought, event: int, trip: Int64s, observed: Observed, sizes: Int64s) -> None:
     """Notes how the wait for the target went that an event opened: it ended, was cut off, or was in vain."""
     came, arrived, began = trip[CAME], trip[ARRIVED], moments.time[event]
@@ -203,7 +190,7 @@ def note_wait(moments: Moments, sought: Sought, event: int, trip: Int64s, observ
         sizes[CUT] += 1
 
 
-@borrowing(types.void(MOMENTS, SOUGHT, INT64S, OBSERVED, INT64S))
+@borrowing
 def note_all(moments: Moments, sought: Sought, trip: Int64s, observed: Observed, sizes: Int64s) -> None:
     """Follows every trip of every partition."""
     for part in range(len(moments.starts) - 1):
@@ -216,7 +203,7 @@ def note_all(moments: Moments, sought: Sought, trip: Int64s, observed: Observed,
                 note_wait(moments, sought, event, trip, observed, sizes)
 
 
-@search_kernel(OBSERVED(MOMENTS, SOUGHT))
+@search_kernel
 def observe(moments: Moments, sought: Sought) -> Observed:
     """All waits from one component for another: ended, cut off, in vain; and the trips on to the one behind."""
     count = 0
@@ -243,7 +230,7 @@ def observe(moments: Moments, sought: Sought) -> Observed:
     )
 
 
-@borrowing(types.int64(INT64S, types.int64))
+@borrowing
 def place_of(masks: Int64s, event: int) -> int:
     """The first component that an event could fill."""
     place = 0
@@ -252,7 +239,7 @@ def place_of(masks: Int64s, event: int) -> int:
     return place
 
 
-@search_kernel(PASSED(MOMENTS, types.int64, types.int64, types.int64))
+@search_kernel
 def passed(moments: Moments, count: int, window: int, begins: int) -> Passed:
     """The trips that end with the last of `count` positive components: what was seen of them before that.
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numba import types
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import first_conditions
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.one_event import HEAD_SIZE, PREDICATE_AT, columns_at, plain_columns, room_for_one
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.memory import function_at
@@ -21,7 +19,7 @@ TESTED, FIRST_TESTED, COMPONENTS = range(HEAD_SIZE, HEAD_SIZE + 3)
 FIRSTS = 32  # bits that an event's mask is shifted by, where it is told with the components that it can begin
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
 def passing(head: Int64s, mask: int) -> int:
     """The components that an event can fill by conditions on it alone, and those it can be the first event of."""
     columns, predicate = columns_at(head), function_at(head[PREDICATE_AT])

@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-from numba import types
 
-from cepheid.engine.data.columns import INT64S, UINT8_ROWS
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s, Uint8Rows
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import int32_row, int64_row, uint8_rows
@@ -28,11 +25,10 @@ FIRST, LAST, RISES, SOME_RISE = range(11, 15)
 HEAD_SIZE = 15
 OFFSET_BASIS, PRIME = 0x4BF29CE484222325, 1099511628211  # FNV, within 63 bits
 LOW = (1 << 62) - 1
-Bytes = npt.NDArray[np.uint8]
 
 
-@borrowing(types.int64(UINT8_ROWS, types.int64, types.int64))
-def hashed(letters: Bytes, begin: int, end: int) -> int:
+@borrowing
+def hashed(letters: Uint8Rows, begin: int, end: int) -> int:
     """A number for some bytes."""
     found = np.int64(OFFSET_BASIS & LOW)
     for place in range(begin, end):
@@ -40,8 +36,8 @@ def hashed(letters: Bytes, begin: int, end: int) -> int:
     return int(found & LOW)
 
 
-@borrowing(types.int64(INT64S, UINT8_ROWS, types.int64, types.int64))
-def type_number(head: Int64s, letters: Bytes, begin: int, end: int) -> int:
+@borrowing
+def type_number(head: Int64s, letters: Uint8Rows, begin: int, end: int) -> int:
     """The number of a type; -1: no query mentions it."""
     hashes = int64_row(head[HASHES_AT], head[SLOTS] + 1)
     codes = int64_row(head[CODES_AT], head[SLOTS] + 1)
@@ -63,7 +59,7 @@ def type_number(head: Int64s, letters: Bytes, begin: int, end: int) -> int:
     return -1
 
 
-@kernel(types.int64(INT64S, *(types.int64,) * 5))
+@kernel
 def wanted_rows(head: Int64s, times_at: int, offsets_at: int, letters_at: int, first: int, number: int) -> int:
     """Finds the rows of types that are wanted, and how time goes."""
     times, offsets = int64_row(times_at, first + number), int32_row(offsets_at, first + number + 1)

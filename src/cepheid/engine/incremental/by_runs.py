@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.layout import PRECISE_FACTS, Events
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
     AFTER,
@@ -55,7 +53,7 @@ _scan = scan.__wrapped__  # type: ignore[attr-defined]
 del scan  # by its name it would be one of the kernels that are called here
 
 
-@called_by_address(types.int64(INT64S))
+@called_by_address
 def search_runs(head: Int64s) -> int:
     """The matches that runs find among the events that lie side by side."""
     number, places = head[SIDE_SIZE], head[PLACES]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.layout import PRECISE_FACTS, Events
-from cepheid.engine.data.matches import NEVER, Int64s
+from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.value_index import ValueIndex
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
@@ -46,7 +45,7 @@ _construct = construct.__wrapped__  # type: ignore[attr-defined]
 del construct  # by its name it would be one of the kernels that are called here
 
 
-@called_by_address(types.int64(INT64S))
+@called_by_address
 def search_stacks(head: Int64s) -> int:
     """The sequences among the events that lie side by side."""
     number, places = head[SIDE_SIZE], head[PLACES]

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.data.layout import BEGINS, MASK, POSITION, PRECISE_FACTS, TIME, Events
-from cepheid.engine.data.matches import NEVER, Chosen, Int64s, Matches
+from cepheid.engine.data.matches import NEVER, Chosen, Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.data.value_index import no_index
 from cepheid.engine.incremental import by_runs, by_stacks, linking

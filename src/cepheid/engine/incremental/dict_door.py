@@ -8,14 +8,9 @@ of the live query.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import alone, linking, one_event
 from cepheid.engine.incremental.alone import FIRSTS, passing
 from cepheid.engine.incremental.entry import Entry
@@ -26,9 +21,9 @@ from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, u
 from cepheid.engine.kernels.objects import (
     HAS_ZONE,
     KIND,
-    OBJECT,
     PARTS_OF_TIME,
     ZONE,
+    PythonObject,
     address,
     clear_error,
     dict_copy,
@@ -88,10 +83,9 @@ LONG_WAY, NEEDS_LOCK, NEEDS_ROOM, NO_KEY = (
     -3,
     -4,
 )  # what a call returns, if not how many searches Python goes on with
-Rows = npt.NDArray[np.int64]
 
 
-@borrowing(types.int64(INT64S, types.int64))
+@borrowing
 def instant_of(door: Int64s, value: int) -> int:
     """The microseconds of a datetime, without a zone or in UTC; FAR: it is another one."""
     has_zone = uint8_rows(value + HAS_ZONE, 1, 1)[0, 0] != 0
@@ -111,7 +105,7 @@ def instant_of(door: Int64s, value: int) -> int:
     return int((days * 86_400 + seconds) * 1_000_000 + micros)
 
 
-@borrowing(types.int64(INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def time_of(door: Int64s, at: int, event: int, how: int) -> int:
     """Reads the values of an event, as addresses, and its time; FAR: it is not as the schema has it."""
     columns = int64_rows(door[COLUMNS_AT], door[COLUMNS], OF_COLUMN)
@@ -140,7 +134,7 @@ def time_of(door: Int64s, at: int, event: int, how: int) -> int:
     return time if found == dict_size(event) else FAR
 
 
-@borrowing(types.int64(INT64S, types.int64))
+@borrowing
 def code_of(door: Int64s, at: int) -> int:
     """Who takes the event, as a row of the table of ranges; -1: nobody."""
     columns = int64_rows(door[COLUMNS_AT], door[COLUMNS], OF_COLUMN)
@@ -153,7 +147,7 @@ def code_of(door: Int64s, at: int) -> int:
     return int(door[OTHERS])
 
 
-@borrowing(types.boolean(INT64S))
+@borrowing
 def are_texts(door: Int64s) -> bool:
     """Are its texts such that Arrow takes them?"""
     columns = int64_rows(door[COLUMNS_AT], door[COLUMNS], OF_COLUMN)
@@ -165,7 +159,7 @@ def are_texts(door: Int64s) -> bool:
     return True
 
 
-@borrowing(types.void(INT64S, INT64S, INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def filled(door: Int64s, rooms: Int64s, span: Int64s, length: int, place: int, beyond: int) -> None:
     """Writes what conditions read of the event to a place in columns of a length, which lie at three addresses."""
     fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
@@ -182,7 +176,7 @@ def filled(door: Int64s, rooms: Int64s, span: Int64s, length: int, place: int, b
             numbers[0, place] = 0.0 if value == 0 else fraction_of(value)
 
 
-@kernel(types.int64(INT64S, types.int64, INT64S, types.int64))
+@kernel
 def passed_alone(door: Int64s, at: int, query: Int64s, mask: int) -> int:
     """The components that an event can fill by conditions on it alone, and those it can begin, as `passing` tells."""
     head = int64_row(query[ALONE_AT], alone.COMPONENTS + 1)
@@ -192,7 +186,7 @@ def passed_alone(door: Int64s, at: int, query: Int64s, mask: int) -> int:
     return passing(head, mask)
 
 
-@borrowing(types.int64(INT64S, types.int64))
+@borrowing
 def new_key(query: Int64s, value: int) -> int:
     """Gives a key the next number."""
     number = dict_size(query[KEYS])
@@ -205,7 +199,7 @@ def new_key(query: Int64s, value: int) -> int:
     return number
 
 
-@borrowing(types.int64(INT64S, INT64S))
+@borrowing
 def key_of(door: Int64s, query: Int64s) -> int:
     """The key of the event as an object, to be given back; 0: a part of it is NULL; -1: it cannot be told here."""
     fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
@@ -230,7 +224,7 @@ def key_of(door: Int64s, query: Int64s) -> int:
     return made
 
 
-@borrowing(types.int64(INT64S, INT64S, INT64S, types.int64))
+@borrowing
 def number_of(door: Int64s, query: Int64s, head: Int64s, beyond: int) -> int:
     """The number of the event's key, a new one gets the next; NO_KEY: it has none, or what is lacking."""
     key = key_of(door, query)
@@ -247,7 +241,7 @@ def number_of(door: Int64s, query: Int64s, head: Int64s, beyond: int) -> int:
     return number
 
 
-@kernel(types.int64(INT64S, types.int64, types.int64))
+@kernel
 def choose(door: Int64s, at: int, code: int) -> int:
     """Puts down which queries take the event, with its key and components, and says how many; or what is lacking."""
     ranges = int64_rows(door[RANGES_AT], door[CODES_KNOWN], 2)
@@ -282,7 +276,7 @@ def choose(door: Int64s, at: int, code: int) -> int:
     return found
 
 
-@borrowing(types.int64(INT64S, types.int64))
+@borrowing
 def keep(door: Int64s, event: int) -> int:
     """Puts a copy of the event into the list; 0: that did not happen."""
     entered, rows = door[ENTERED], door[LOG]
@@ -300,7 +294,7 @@ def keep(door: Int64s, event: int) -> int:
     return kept
 
 
-@borrowing(types.void(INT64S, types.int64, types.int64))
+@borrowing
 def add_end(door: Int64s, time: int, query: int) -> None:
     """An event may be the last one of a match: it is searched when time has passed it."""
     ends = int64_rows(door[ENDS_AT], door[ENDS_ROOM], 2)
@@ -309,7 +303,7 @@ def add_end(door: Int64s, time: int, query: int) -> None:
     door[DUE] = ends[door[ENDS_FIRST], 0] + door[DELAY]
 
 
-@kernel(types.int64(INT64S, INT64S, types.int64, types.int64, types.int64))
+@kernel
 def search(door: Int64s, query: Int64s, number: int, until: int, pending: int) -> int:
     """Lets time pass for a query; how many searches there are now that Python goes on with."""
     head = int64_row(query[HEAD_AT], linking.HEAD_SIZE)
@@ -325,7 +319,7 @@ def search(door: Int64s, query: Int64s, number: int, until: int, pending: int) -
     return pending
 
 
-@kernel(types.int64(INT64S, types.int64, types.int64))
+@kernel
 def pass_windows(door: Int64s, until: int, pending: int) -> int:
     """Searches the queries of which the window of a first event has passed."""
     queries = int64_rows(door[QUERIES_AT], door[QUERIES], OF_QUERY)
@@ -338,7 +332,7 @@ def pass_windows(door: Int64s, until: int, pending: int) -> int:
     return pending
 
 
-@kernel(types.int64(INT64S, types.int64, types.int64))
+@kernel
 def pass_time(door: Int64s, until: int, pending: int) -> int:
     """Searches the queries of which an event up to a time may be the last one of a match, unless this call did so."""
     ends = int64_rows(door[ENDS_AT], door[ENDS_ROOM], 2)
@@ -356,7 +350,7 @@ def pass_time(door: Int64s, until: int, pending: int) -> int:
     return pass_windows(door, until, pending) if door[LATE] == 1 else pending
 
 
-@borrowing(types.void(INT64S, types.int64, types.int64))
+@borrowing
 def note(door: Int64s, event: int, time: int) -> None:
     """Says that an event has come, and what was before."""
     for place, field in enumerate((NEWEST, EVENTS, ROWS, RECENT_TIME, RECENT_ROW)):
@@ -366,7 +360,7 @@ def note(door: Int64s, event: int, time: int) -> None:
     door[NEWEST], door[TAKEN] = time, event
 
 
-@kernel(types.int64(INT64S, types.int64, types.int64, types.int64, types.int64))
+@kernel
 def push(door: Int64s, at: int, number: int, time: int, until: int) -> int:
     """Takes the event in for the queries that were chosen; `until` -FAR: no time passes."""
     queries = int64_rows(door[QUERIES_AT], door[QUERIES], OF_QUERY)
@@ -390,8 +384,8 @@ def push(door: Int64s, at: int, number: int, time: int, until: int) -> int:
     return pending
 
 
-@kernel(types.int64(OBJECT, types.int64, types.int64))
-def taken(given: Any, at: int, how: int) -> int:
+@kernel
+def taken(given: PythonObject, at: int, how: int) -> int:
     """Takes an event in; how many searches Python goes on with, or why nothing has happened."""
     door, event = int64_row(at, DOOR_SIZE), address(given)
     door[ENTERED] += 1

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import storage
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import table_door as t
 from cepheid.engine.incremental.alone import Alone

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.budget import checkpoint
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, fill_with_absent, storage
 from cepheid.engine.data.flink_runs import Reported
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import flink_push as f
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.conditions import new_scratch

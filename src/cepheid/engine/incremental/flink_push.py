@@ -9,17 +9,15 @@ holds the keys by the time at which one of their runs is given up.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns
 from cepheid.engine.data.flink_runs import Reported
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.conditions import SCRATCH, Scratch
+from cepheid.engine.kernels.conditions import Scratch
 from cepheid.engine.kernels.memory import float64_rows, function_at, int64_row, int64_rows, uint8_rows
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.tables import Program
 from cepheid.engine.search.flink.kernel import (
     A_LOOK,
     COLLECTION,
@@ -44,13 +42,10 @@ from cepheid.engine.search.flink.machine import (
     BITS,
     COLLECT_AT,
     COMPLETE,
-    CONDITIONS,
-    EVENTS,
     EVENTS_REPORTED,
     FAILURE,
     HEAD,
     LATEST,
-    MACHINE,
     MOST_REPORTS,
     MOST_RUNS,
     NEAREST,
@@ -59,9 +54,7 @@ from cepheid.engine.search.flink.machine import (
     NODES,
     PHASE,
     PRESENT,
-    REPORTED,
     REPORTS,
-    ROOM,
     STATE,
     TAIL,
     Conditions,
@@ -139,25 +132,23 @@ HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 # What a call returns: the event did nothing, it did something, time is still to pass; what hinders it.
 IDLE, USED, LATER, NEEDS_ARENA, NEEDS_QUEUE, NEEDS_ROOM, FAILED, PAUSED = 0, 1, 4, -1, -2, -3, -4, -5
 UNTIL_A_PAUSE = 1 << 22  # runs to be looked at before Python looks whether the search is to stop
-INT = types.int64
-Rows = npt.NDArray[np.int64]
 
 
-@kernel(INT64_ROWS(INT64S, INT))
-def table_at(head: Int64s, number: int) -> Rows:
+@kernel
+def table_at(head: Int64s, number: int) -> Int64Rows:
     """One of the tables of whole numbers."""
     at = TABLES + 3 * number
     return int64_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(INT64S(INT64S, INT))
+@kernel
 def row_at(head: Int64s, number: int) -> Int64s:
     """One of the tables of one row."""
     at = TABLES + 3 * number
     return int64_row(head[at], head[at + 2])
 
 
-@kernel(MACHINE(INT64S))
+@kernel
 def machine_at(head: Int64s) -> Machine:
     """The automaton."""
     return Machine(
@@ -179,7 +170,7 @@ def machine_at(head: Int64s) -> Machine:
     )
 
 
-@kernel(PROGRAM(INT64S))
+@kernel
 def program_at(head: Int64s) -> Program:
     """What conditions that look back read."""
     return Program(
@@ -203,7 +194,7 @@ def program_at(head: Int64s) -> Program:
     )
 
 
-@kernel(COLUMNS(INT64S))
+@kernel
 def columns_at(head: Int64s) -> Columns:
     """The columns of all events."""
     number, null = TABLES + 3 * NUMBER, TABLES + 3 * NULL
@@ -217,7 +208,7 @@ def columns_at(head: Int64s) -> Columns:
     )
 
 
-@kernel(SCRATCH(INT64S))
+@kernel
 def scratch_at(head: Int64s) -> Scratch:
     """Room for the values of one run."""
     running = TABLES + 3 * SCRATCH_RUNNING
@@ -234,20 +225,20 @@ def scratch_at(head: Int64s) -> Scratch:
     )
 
 
-@kernel(CONDITIONS(INT64S))
+@kernel
 def conditions_at(head: Int64s) -> Conditions:
     """What conditions that look back need."""
     return Conditions(program_at(head), columns_at(head), scratch_at(head), head[AT_HAND], 0)
 
 
-@kernel(EVENTS(INT64S, INT))
+@kernel
 def events_at(head: Int64s, end: int) -> Events:
     """All events; time has passed up to the end."""
     nothing = row_at(head, SCRATCH_MISSING)
     return Events(nothing, nothing, row_at(head, TIMES), row_at(head, KINDS), end, 1)
 
 
-@kernel(ROOM(INT64S, INT))
+@kernel
 def room_at(head: Int64s, key: int) -> Room:
     """The runs of a key."""
     keys, arena = TABLES + 3 * KEYS, TABLES + 3 * ARENA
@@ -266,7 +257,7 @@ def room_at(head: Int64s, key: int) -> Room:
     )
 
 
-@kernel(REPORTED(INT64S))
+@kernel
 def reported_at(head: Int64s) -> Reported:
     """Room for what is reported."""
     return Reported(
@@ -282,7 +273,7 @@ def reported_at(head: Int64s) -> Reported:
 # --- keys -----------------------------------------------------------------------------------------------------------
 
 
-@borrowing(types.boolean(INT64S, INT64S, INT, INT, INT, INT))
+@borrowing
 def moved_block(head: Int64s, counts: Int64s, at: int, room: int, used: int, wanted: int) -> bool:
     """Gives a key a larger block with what is in it; False: the arena is full."""
     size = max(counts[room], 4)
@@ -302,7 +293,7 @@ def moved_block(head: Int64s, counts: Int64s, at: int, room: int, used: int, wan
     return True
 
 
-@borrowing(types.boolean(INT64S, INT64S, INT))
+@borrowing
 def made_room(head: Int64s, counts: Int64s, needed: int) -> bool:
     """Gives a key room for more runs or complete matches; False: the arena is full."""
     if needed == MORE_RUNS:
@@ -311,7 +302,7 @@ def made_room(head: Int64s, counts: Int64s, needed: int) -> bool:
     return moved_block(head, counts, DONE_AT, DONE_ROOM, counts[COMPLETE], wanted)
 
 
-@borrowing(types.boolean(INT64S, INT))
+@borrowing
 def begun_key(head: Int64s, key: int) -> bool:
     """The run that waits for a first event, for a key that is new; False: the arena is full."""
     place = TABLES + 3 * KEYS
@@ -328,7 +319,7 @@ def begun_key(head: Int64s, key: int) -> bool:
     return True
 
 
-@borrowing(types.boolean(INT64S, INT64S, INT))
+@borrowing
 def queued(head: Int64s, counts: Int64s, key: int) -> bool:
     """Puts a key into the queue if a run of it is given up earlier than is known; False: there is no room."""
     deadline = counts[NEAREST]
@@ -351,7 +342,7 @@ def queued(head: Int64s, counts: Int64s, key: int) -> bool:
     return True
 
 
-@borrowing(types.void(INT64S))
+@borrowing
 def drop_first(head: Int64s) -> None:
     """Takes the first key out of the queue."""
     place = TABLES + 3 * QUEUE
@@ -373,7 +364,7 @@ def drop_first(head: Int64s) -> None:
 # --- events ---------------------------------------------------------------------------------------------------------
 
 
-@borrowing(types.void(INT64S, INT64S))
+@borrowing
 def take_over(head: Int64s, counts: Int64s) -> None:
     """Tells a key what all keys share."""
     counts[NODES], counts[COLLECT_AT], counts[FAILURE] = head[NODES_USED], LATEST, 0
@@ -381,7 +372,7 @@ def take_over(head: Int64s, counts: Int64s) -> None:
     counts[MOST_RUNS], counts[MOST_REPORTS] = head[RUN_LIMIT], head[REPORT_LIMIT]
 
 
-@borrowing(INT(INT64S, INT64S, INT))
+@borrowing
 def hand_back(head: Int64s, counts: Int64s, needed: int) -> int:
     """Notes what all keys share; what hinders the key, or USED."""
     head[NODES_USED] = counts[NODES]
@@ -397,7 +388,7 @@ def hand_back(head: Int64s, counts: Int64s, needed: int) -> int:
     return NEEDS_ROOM
 
 
-@kernel(INT(INT64S))
+@kernel
 def walk_event(head: Int64s) -> int:
     """Lets the runs of the key at work do what they do with the event at work; what hinders it, or USED."""
     key, row = head[KEY_AT_WORK], head[ROW_AT_WORK]
@@ -420,7 +411,7 @@ def walk_event(head: Int64s) -> int:
     return USED if queued(head, counts, key) else NEEDS_QUEUE
 
 
-@borrowing(types.boolean(INT64S, INT, INT, INT))
+@borrowing
 def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
     """Puts an event behind the others, whose columns are filled; False: no run does anything with it."""
     place, active = TABLES + 3 * KEYS, TABLES + 3 * ACTIVE
@@ -436,13 +427,13 @@ def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
     return True
 
 
-@kernel(INT(INT64S))
+@kernel
 def went_on(head: Int64s) -> int:
     """Goes on with the event at work, after room was made."""
     return walk_event(head)
 
 
-@borrowing(types.void(INT64S, INT))
+@borrowing
 def copy_columns(head: Int64s, event: int) -> None:
     """Fills the columns of the next row from those of an event of a table."""
     row = head[SIZE]
@@ -460,7 +451,7 @@ def copy_columns(head: Int64s, event: int) -> None:
         uint8_rows(head[null], head[null + 1], head[null + 2])[column, row] = unknown
 
 
-@kernel(INT(INT64S, INT, INT))
+@kernel
 def pushed_events(head: Int64s, begin: int, end: int) -> int:
     """Takes in the events of a table, from one to another; how far it came, or what hinders it, less the number."""
     times, kinds, keys = row_at(head, NEW_TIMES), row_at(head, NEW_KINDS), row_at(head, NEW_KEYS)
@@ -484,7 +475,7 @@ def pushed_events(head: Int64s, begin: int, end: int) -> int:
     return USED
 
 
-@kernel(INT(INT64S, INT))
+@kernel
 def passed(head: Int64s, until: int) -> int:
     """Time has passed: runs are given up; what hinders it, or IDLE."""
     machine, place = machine_at(head), TABLES + 3 * QUEUE
@@ -507,7 +498,7 @@ def passed(head: Int64s, until: int) -> int:
     return IDLE
 
 
-@kernel(INT(INT64S, INT, INT, INT, INT))
+@kernel
 def stepped_event(head: Int64s, time: int, kind: int, key: int, until: int) -> int:
     """Takes in one event of a key (-1: none), and lets time pass; how many of it stay, and 2 if runs are reported."""
     used = IDLE
@@ -521,7 +512,7 @@ def stepped_event(head: Int64s, time: int, kind: int, key: int, until: int) -> i
     return used + (2 if head[REPORTED_RUNS] > 0 else 0)
 
 
-@kernel(INT(INT64S, INT))
+@kernel
 def new_key(head: Int64s, key: int) -> int:
     """Begins with a key; what hinders it, or IDLE."""
     return IDLE if begun_key(head, key) else NEEDS_ARENA
@@ -537,7 +528,7 @@ let_pass = Entry(passed)
 # --- the whole state ------------------------------------------------------------------------------------------------
 
 
-@borrowing(types.boolean(INT64S, INT, INT))
+@borrowing
 def is_idle(head: Int64s, key: int, start: int) -> bool:
     """Has a key nothing but the run that waits for a first event?"""
     place, arena = TABLES + 3 * KEYS, TABLES + 3 * ARENA
@@ -550,7 +541,7 @@ def is_idle(head: Int64s, key: int, start: int) -> bool:
     return bool(runs[counts[HEAD], NODE] < 0)
 
 
-@kernel(REPORTED(INT64S))
+@kernel
 def runs_of_all(head: Int64s) -> Reported:
     """The runs of all keys, as a later call takes them up again; the rows are those of the events."""
     kept, counts = no_runs(), np.zeros(KEY_WIDTH, np.int64)
@@ -560,7 +551,7 @@ def runs_of_all(head: Int64s) -> Reported:
     return trimmed(kept, counts)
 
 
-@kernel(types.void(INT64S, REPORTED))
+@kernel
 def loaded_runs(head: Int64s, known: Reported) -> None:
     """Takes up runs of an earlier call, by key; there is room for all of them."""
     conditions, machine, low = conditions_at(head), machine_at(head), 0
@@ -583,7 +574,7 @@ def loaded_runs(head: Int64s, known: Reported) -> None:
         low = high
 
 
-@kernel(types.void(INT64S))
+@kernel
 def collected_nodes(head: Int64s) -> None:
     """Drops the nodes that no run needs."""
     if head[KEYS_USED] == 0:

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import types
 
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.table_door import (
     DATA_AT,
@@ -38,7 +36,7 @@ ROWS, ROWS_AT, COLUMNS, OUT_AT, OFFSETS_AT, VALID_OUT_AT, NULLS_AT, LETTERS_OUT_
 HEAD_SIZE = 8
 
 
-@kernel(types.int64(INT64S))
+@kernel
 def gathered_values(head: Int64s) -> int:
     """Fills the columns, but for the letters of texts, of which it tells where they end."""
     number, columns = head[ROWS], head[COLUMNS]
@@ -66,7 +64,7 @@ def gathered_values(head: Int64s) -> int:
     return 0
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
 def gathered_letters(head: Int64s, column: int) -> int:
     """Copies the letters of a column of texts."""
     number, columns = head[ROWS], head[COLUMNS]

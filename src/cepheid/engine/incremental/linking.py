@@ -10,10 +10,9 @@ engine of the query searches them (`by_stacks`, `by_runs`).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns
 from cepheid.engine.data.layout import (
     BEGINS,
     CHANCE,
@@ -25,13 +24,12 @@ from cepheid.engine.data.layout import (
     TIME,
     next_ordinal,
 )
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.program.graph import GRAPH, Graph
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.graph import Graph
+from cepheid.engine.program.tables import Program
 
 # What is known of an event besides what engines read: its key, its number among the events that are kept, the event of
 # its key before it (-1: none), and the rank of its instant among those of its key.
@@ -75,11 +73,9 @@ REPLAY = -8
 BRIEF = 1_000_000.0  # sequences or pairs that could be looked at; more are searched where the search can be stopped
 FEW = 12  # events of a key with groups of any combination
 
-Rows = npt.NDArray[np.int64]
 
-
-@borrowing(types.void(INT64S, INT64_ROWS, INT64_ROWS, types.int64))
-def count_event(head: Int64s, facts: Rows, keys: Rows, event: int) -> None:
+@borrowing
+def count_event(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> None:
     """Where all events count: the rank of the event's instant among those of its key, and how many came before."""
     key, time = facts[KEY, event], facts[TIME, event]
     if keys[key, NUMBER] == 0 or keys[key, LAST_TIME] != time:
@@ -89,8 +85,8 @@ def count_event(head: Int64s, facts: Rows, keys: Rows, event: int) -> None:
     facts[ORDINAL, event], facts[POSITION, event] = keys[key, LAST_ORDINAL], keys[key, BEFORE]
 
 
-@borrowing(types.boolean(INT64S, INT64_ROWS, INT64_ROWS, types.int64))
-def link(head: Int64s, facts: Rows, keys: Rows, event: int) -> bool:
+@borrowing
+def link(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> bool:
     """Puts an event behind those of its key; may it be the last one of a match?"""
     if head[COUNTS] == 1:
         count_event(head, facts, keys, event)
@@ -120,8 +116,8 @@ def link(head: Int64s, facts: Rows, keys: Rows, event: int) -> bool:
     return ends
 
 
-@borrowing(types.void(INT64S, INT64_ROWS, types.int64))
-def ask_for(head: Int64s, keys: Rows, key: int) -> None:
+@borrowing
+def ask_for(head: Int64s, keys: Int64Rows, key: int) -> None:
     """Puts a key down to be searched."""
     if keys[key, ASKED_FOR] != head[SEARCH]:
         keys[key, ASKED_FOR] = head[SEARCH]
@@ -129,8 +125,8 @@ def ask_for(head: Int64s, keys: Rows, key: int) -> None:
         head[BUSY] += 1
 
 
-@borrowing(types.void(INT64S, INT64_ROWS, INT64_ROWS, types.boolean))
-def pass_deadlines(head: Int64s, facts: Rows, keys: Rows, searched: bool) -> None:
+@borrowing
+def pass_deadlines(head: Int64s, facts: Int64Rows, keys: Int64Rows, searched: bool) -> None:
     """Puts down the keys with a first event whose window has passed, if there was a last one behind it."""
     last = CHAINS + head[STAGES] - 1
     while head[DECIDED] < head[LINKED]:
@@ -143,7 +139,7 @@ def pass_deadlines(head: Int64s, facts: Rows, keys: Rows, searched: bool) -> Non
             ask_for(head, keys, key)
 
 
-@borrowing(types.void(INT64S, types.int64, types.boolean))
+@borrowing
 def release(head: Int64s, until: int, searched: bool) -> None:
     """Links the events that time has passed, and puts down the keys to search, unless they were searched before."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -162,8 +158,8 @@ def release(head: Int64s, until: int, searched: bool) -> None:
         ask_for(head, keys, 0)
 
 
-@borrowing(types.int64(INT64S, INT64_ROWS, types.int64))
-def in_reach(head: Int64s, facts: Rows, latest: int) -> int:
+@borrowing
+def in_reach(head: Int64s, facts: Int64Rows, latest: int) -> int:
     """How many of the latest events of a key a match that is not known yet can need."""
     event, number = latest, 0
     time, position = facts[TIME, latest], facts[POSITION, latest]
@@ -180,7 +176,7 @@ def in_reach(head: Int64s, facts: Rows, latest: int) -> int:
     return number
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
 def lay_side_by_side(head: Int64s, key: int) -> int:
     """Copies the events of a key that are in reach, in order of time; -1: there is no room for them."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -217,7 +213,7 @@ def lay_side_by_side(head: Int64s, key: int) -> int:
     return number
 
 
-@borrowing(types.void(INT64S, INT64S, types.int64))
+@borrowing
 def copy_columns(head: Int64s, chosen: Int64s, number: int) -> None:
     """Copies what conditions read of some events."""
     whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
@@ -235,8 +231,8 @@ def copy_columns(head: Int64s, chosen: Int64s, number: int) -> None:
             side_null[row, place] = null[row, chosen[place]]
 
 
-@borrowing(types.boolean(INT64S, INT64_ROWS))
-def is_brief(head: Int64s, side: Rows) -> bool:
+@borrowing
+def is_brief(head: Int64s, side: Int64Rows) -> bool:
     """Does the search of the events that lie side by side take so little time that nobody wants to stop it?"""
     number = side.shape[1]
     if head[BY_RUNS] == 1:
@@ -252,14 +248,14 @@ def is_brief(head: Int64s, side: Rows) -> bool:
     return bool(combinations <= BRIEF)
 
 
-@kernel(INT64_ROWS(INT64S, types.int64))
-def table_at(head: Int64s, number: int) -> Rows:
+@kernel
+def table_at(head: Int64s, number: int) -> Int64Rows:
     """One of the tables of the program and the graph."""
     at = TABLES + 3 * number
     return int64_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(PROGRAM(INT64S))
+@kernel
 def program_at(head: Int64s) -> Program:
     """The program of the query."""
     return Program(
@@ -283,13 +279,13 @@ def program_at(head: Int64s) -> Program:
     )
 
 
-@kernel(GRAPH(INT64S))
+@kernel
 def graph_at(head: Int64s) -> Graph:
     """The states of the query."""
     return Graph(table_at(head, 7), table_at(head, 8), table_at(head, 9), head[WIDEST])
 
 
-@kernel(COLUMNS(INT64S))
+@kernel
 def columns_at(head: Int64s) -> Columns:
     """What conditions read of the events that lie side by side."""
     number = head[SIDE_SIZE]
@@ -303,7 +299,7 @@ def columns_at(head: Int64s) -> Columns:
     )
 
 
-@borrowing(types.boolean(INT64S, types.int64, types.int64))
+@borrowing
 def has_room(head: Int64s, found: int, events: int) -> bool:
     """Is there room for so many matches more, with so many events?"""
     if head[MATCHES] + found <= head[KNOWN_ROOM] and head[MATCHED] + events <= head[OUT_ROOM]:
@@ -312,7 +308,7 @@ def has_room(head: Int64s, found: int, events: int) -> bool:
     return False
 
 
-@borrowing(types.void(INT64S, types.int64, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def append(head: Int64s, time: int, key: int, mask: int, begins: int, row: int) -> None:
     """Puts an event behind those that are kept; there is room for it, and its columns are filled."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -322,7 +318,7 @@ def append(head: Int64s, time: int, key: int, mask: int, begins: int, row: int) 
     head[SIZE] = event + 1
 
 
-@borrowing(types.boolean(INT64S))
+@borrowing
 def may_end(head: Int64s) -> bool:
     """May the event that came last be the last one of a match, when time passes it?"""
     if head[AT_ENDS] == 0:
@@ -341,7 +337,7 @@ def may_end(head: Int64s) -> bool:
     return bool(first != NEVER_BEFORE and time - first <= head[LASTS])
 
 
-@borrowing(types.int64(INT64S))
+@borrowing
 def next_deadline(head: Int64s) -> int:
     """When the next window of a first event has passed; NEVER_DUE: there is none."""
     if head[DEADLINE] > 0:
@@ -352,7 +348,7 @@ def next_deadline(head: Int64s) -> int:
     return NEVER_DUE
 
 
-@borrowing(types.int64(INT64S))
+@borrowing
 def next_key(head: Int64s) -> int:
     """The next key to search; -1: there is none."""
     if head[DONE] == head[BUSY]:
@@ -361,7 +357,7 @@ def next_key(head: Int64s) -> int:
     return int(int64_row(head[BUSY_AT], head[KEY_ROOM])[head[DONE]])
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
 def prepare(head: Int64s, key: int) -> int:
     """Lays the events of a key side by side; what hinders the search of them, or 0."""
     if lay_side_by_side(head, key) < 0:
@@ -371,7 +367,7 @@ def prepare(head: Int64s, key: int) -> int:
     return STOPPED if stop_flag() != 0 else 0
 
 
-@borrowing(types.int64(INT64S))
+@borrowing
 def gather(head: Int64s) -> int:
     """Puts down the events of all keys to search; what Python has to do then, or 0: there are none."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
@@ -395,7 +391,7 @@ def gather(head: Int64s) -> int:
     return REPLAY
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
 def linked_again(head: Int64s, until: int) -> int:
     """Links the events up to a time, whose matches are known."""
     release(head, until, True)

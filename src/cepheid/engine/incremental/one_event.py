@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64S, Columns, storage
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import is_interpreted, kernel
 from cepheid.engine.kernels.memory import address_of, float64_rows, function_at, int64_rows, uint8_rows
@@ -21,7 +20,7 @@ PREDICATE_AT, WHOLE_AT, WHOLES, NUMBER_AT, NUMBERS, NULL_AT, NULLS, HEAD_SIZE = 
 _PLAIN = {DataType.INT: pa.int64(), DataType.FLOAT: pa.float64(), DataType.BOOL: pa.bool_()}
 
 
-@kernel(COLUMNS(INT64S))
+@kernel
 def columns_at(head: Int64s) -> Columns:
     """The columns of one row."""
     return Columns(
@@ -34,7 +33,7 @@ def columns_at(head: Int64s) -> Columns:
     )
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
 def holding_cases(head: Int64s, asked: int) -> int:
     """The cases that hold among those that are asked for, as bits."""
     columns, predicate = columns_at(head), function_at(head[PREDICATE_AT])

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.choose import decide
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import ColumnLayout, storage
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.incremental import linking
 from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_runs

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, fill
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.search.row_pattern.arrange import Arranged, arrange
 from cepheid.engine.search.row_pattern.conditions import concerns_rows_alone, judged, over_rows
 from cepheid.engine.search.row_pattern.implied import at_hand, conjuncts, on_start, without_start_conditions
@@ -107,7 +107,7 @@ def of_rows(clause: BoundClause, schema: pa.Schema) -> OfRows | None:
     empty = arrange(clause, schema.empty_table(), needed_columns(clause)).table
     with python_first(False):
         judge, predicate, seen = judged(wider, empty, left, 0)
-    if left and (seen is None or predicate.form is not None or predicate.layout.read):
+    if seen is not None and (seen.opaque or predicate.form is not None or predicate.layout.read):
         return None
     sources = _sources(predicate, seen.sources if seen is not None else {}, empty.schema)
     if sources is None:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.budget import checkpoint
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import storage
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental.one_event import rows_of
 from cepheid.engine.incremental.row_conditions import of_rows
@@ -72,7 +72,7 @@ def refusal(clause: BoundClause, schema: pa.Schema) -> str | None:
     if any(pa.types.is_floating(schema.field(name).type) for name in clause.partition_by):
         return "a key has a type that Python does not compare as SQL does"
     conditions = _conditions(clause, schema)
-    if conditions.on_the_way and conditions.seen is None:
+    if conditions.opaque:
         return "its conditions on the path are not compiled"
     if any(keep == KEEP_SUM and not real for keep, _, real, *_ in conditions.judge.aggregates.tolist()):
         return "its conditions on the path add whole numbers, and a sum may pass 64 bits"
@@ -365,7 +365,7 @@ class RowCore:
             edges = np.stack([bounds[:-1] + np.array(before) - over, ends], axis=1)
             into = into - over
         conditions = prepare(self.clause, rows, compiled=True)
-        if conditions.on_the_way and conditions.seen is None:
+        if conditions.opaque:
             raise NotIncrementalError
         if self.needed == -2:
             self._choose_needed(conditions.holds)

@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Float64Rows, Int32s, Int64Rows, Int64s, Uint8Rows, Uint8s
+from cepheid.engine.data.columns import Columns
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, function_at, int32_row, int64_row, int64_rows, uint8_rows
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.row_pattern.kernel import (
     AT_ROW,
-    BYTES,
     FAILURES,
-    INT32S,
     MARKS,
-    MODE,
     OUT_OF_ROOM,
-    PROGRAM,
     RESUMES,
-    ROWS,
-    SCRATCH,
     UNMATCHED,
     UNSETTLED,
     Mode,
@@ -38,8 +31,8 @@ from cepheid.engine.search.row_pattern.kernel import (
     next_start,
     settle,
 )
-from cepheid.engine.search.row_pattern.memory import MEMORY, Memory
-from cepheid.engine.search.row_pattern.path_state import PATH_STATE, Judging, PathState, holds_here
+from cepheid.engine.search.row_pattern.memory import Memory
+from cepheid.engine.search.row_pattern.path_state import Judging, PathState, holds_here
 from cepheid.engine.search.row_pattern.program import Program
 
 # The numbers in `head`: the partition's rows, and where its search stands.
@@ -75,53 +68,52 @@ ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSE
 FAR = 2**62
 LONG = 32  # rows of an attempt in vain, after which the next one waits for the label that every match has
 UNTIL_A_PAUSE = 1 << 20
-INT = types.int64
 
 
-@kernel(INT64_ROWS(INT64S, INT))
-def whole_table(head: Int64s, number: int) -> npt.NDArray[np.int64]:
+@kernel
+def whole_table(head: Int64s, number: int) -> Int64Rows:
     """A table of whole numbers."""
     at = TABLES + 3 * number
     return int64_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(INT64S(INT64S, INT))
+@kernel
 def whole_row(head: Int64s, number: int) -> Int64s:
     """A row of whole numbers."""
     at = TABLES + 3 * number
     return int64_row(head[at], head[at + 2])
 
 
-@kernel(INT32S(INT64S, INT))
-def short_row(head: Int64s, number: int) -> npt.NDArray[np.int32]:
+@kernel
+def short_row(head: Int64s, number: int) -> Int32s:
     """A row of short whole numbers."""
     at = TABLES + 3 * number
     return int32_row(head[at], head[at + 2])
 
 
-@kernel(types.uint8[:, ::1](INT64S, INT))
-def byte_table(head: Int64s, number: int) -> npt.NDArray[np.uint8]:
+@kernel
+def byte_table(head: Int64s, number: int) -> Uint8Rows:
     """A table of bytes."""
     at = TABLES + 3 * number
     return uint8_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(BYTES(INT64S, INT))
-def byte_row(head: Int64s, number: int) -> npt.NDArray[np.uint8]:
+@kernel
+def byte_row(head: Int64s, number: int) -> Uint8s:
     """A row of bytes."""
     at = TABLES + 3 * number
     row: npt.NDArray[np.uint8] = uint8_rows(head[at], 1, head[at + 2])[0]
     return row
 
 
-@kernel(types.float64[:, ::1](INT64S, INT))
-def number_table(head: Int64s, number: int) -> npt.NDArray[np.float64]:
+@kernel
+def number_table(head: Int64s, number: int) -> Float64Rows:
     """A table of fractions."""
     at = TABLES + 3 * number
     return float64_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel(PROGRAM(INT64S))
+@kernel
 def program_at(head: Int64s) -> Program:
     """The program of the pattern."""
     return Program(
@@ -138,7 +130,7 @@ def program_at(head: Int64s) -> Program:
     )
 
 
-@kernel(ROWS(INT64S))
+@kernel
 def rows_at(head: Int64s) -> Rows:
     """The rows of the partition."""
     nothing = whole_row(head, EMPTY)
@@ -157,7 +149,7 @@ def rows_at(head: Int64s) -> Rows:
     )
 
 
-@kernel(MODE(INT64S, INT64S))
+@kernel
 def mode_at(head: Int64s, batch: Int64s) -> Mode:
     """What the clause asks for."""
     return Mode(
@@ -177,7 +169,7 @@ def mode_at(head: Int64s, batch: Int64s) -> Mode:
     )
 
 
-@kernel(COLUMNS(INT64S))
+@kernel
 def columns_at(head: Int64s) -> Columns:
     """What conditions read."""
     return Columns(
@@ -190,7 +182,7 @@ def columns_at(head: Int64s) -> Columns:
     )
 
 
-@kernel(PATH_STATE(INT64S, INT))
+@kernel
 def judge_at(head: Int64s, kept: int) -> PathState:
     """What is kept of a path, in six tables from one on: COUNTS, or OF_ROW_COUNTS for a path of one row."""
     counted = whole_row(head, kept + 2)
@@ -213,7 +205,7 @@ def judge_at(head: Int64s, kept: int) -> PathState:
     )
 
 
-@kernel(types.void(INT64S))
+@kernel
 def judge_rows(head: Int64s) -> None:
     """Conditions on rows alone, of rows that are new: what texts say is known, the rest is judged here."""
     judge, predicate = judge_at(head, OF_ROW_COUNTS), function_at(head[PREDICATE_AT])
@@ -231,14 +223,14 @@ def judge_rows(head: Int64s) -> None:
     head[JUDGED] = head[HIGH]
 
 
-@kernel(MEMORY())
+@kernel
 def no_memory() -> Memory:
     """A memory that is never used."""
     bytes_, wholes = np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.int64)
     return Memory(wholes, bytes_, wholes, wholes, np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(2, np.int64))
 
 
-@kernel(SCRATCH(INT64S))
+@kernel
 def scratch_at(head: Int64s) -> Scratch:
     """Room for an attempt, or one that is not finished."""
     return Scratch(
@@ -254,7 +246,7 @@ def scratch_at(head: Int64s) -> Scratch:
     )
 
 
-@borrowing(types.void(INT64S, INT))
+@borrowing
 def look_for_needed(head: Int64s, known: int) -> None:
     """Notes for each row the next one that may have the label that every match has, as far as rows are known."""
     upcoming, holds = TABLES + 3 * UPCOMING, TABLES + 3 * HOLDS
@@ -270,7 +262,7 @@ def look_for_needed(head: Int64s, known: int) -> None:
     head[KNOWN] = max(head[KNOWN], known)
 
 
-@kernel(INT(INT64S, INT64S, INT))
+@kernel
 def searched(head: Int64s, batch: Int64s, partition: int) -> int:
     """Goes on with the search of a partition; what hinders it, or ALL_DONE."""
     program, rows, mode, scratch = program_at(head), rows_at(head), mode_at(head, batch), scratch_at(head)
@@ -334,7 +326,7 @@ def searched(head: Int64s, batch: Int64s, partition: int) -> int:
     return ALL_DONE
 
 
-@borrowing(types.void(INT64S, INT64S, INT))
+@borrowing
 def append_rows(head: Int64s, batch: Int64s, partition: int) -> None:
     """Puts the new rows of a partition where they belong; there is room for them."""
     place = IN_BATCH + 3 * FROM
@@ -381,7 +373,7 @@ def append_rows(head: Int64s, batch: Int64s, partition: int) -> None:
     head[HIGH] = into + end - begin
 
 
-@kernel(INT(INT64S, INT))
+@kernel
 def pushed_rows(batch: Int64s, first: int) -> int:
     """Takes in the new rows of all partitions of a batch, from one on, and searches them; what hinders it."""
     place, edges_at, into_at = IN_BATCH + 3 * HEADS, IN_BATCH + 3 * FROM, IN_BATCH + 3 * INTO
@@ -406,7 +398,7 @@ def pushed_rows(batch: Int64s, first: int) -> int:
     return ALL_DONE
 
 
-@kernel(INT(INT64S, INT64S, INT, INT, INT, INT))
+@kernel
 def pushed_row(head: Int64s, batch: Int64s, time: int, texts: int, number: int, horizon: int) -> int:
     """Takes in one row, whose columns are filled, and searches; there is room. FAR: it does not come; what hinders."""
     batch[OPEN], batch[HORIZON] = 1, horizon
@@ -425,7 +417,7 @@ def pushed_row(head: Int64s, batch: Int64s, time: int, texts: int, number: int, 
     return hinders
 
 
-@kernel(INT(INT64S))
+@kernel
 def given_back(head: Int64s) -> int:
     """Takes back the marks of an attempt that is not finished: it begins anew."""
     scratch = scratch_at(head)

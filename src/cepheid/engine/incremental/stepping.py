@@ -5,10 +5,7 @@ The search itself is that of the query's engine (`by_stacks`, `by_runs`), and is
 
 from __future__ import annotations
 
-from numba import types
-
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
     DONE,
@@ -26,7 +23,7 @@ from cepheid.engine.kernels.memory import search_at
 from cepheid.engine.kernels.stop import stop_flag
 
 
-@kernel(types.int64(INT64S))
+@kernel
 def searched(head: Int64s) -> int:
     """Searches the keys that are left, and says how many matches there are, or what hinders it."""
     if head[REPLAYS] == 1:
@@ -45,13 +42,13 @@ def searched(head: Int64s) -> int:
     return int(head[MATCHES])
 
 
-@kernel(types.int64(INT64S))
+@kernel
 def gone_on(head: Int64s) -> int:
     """Goes on after what hindered it is out of the way."""
     return searched(head)
 
 
-@kernel(types.int64(INT64S, types.int64))
+@kernel
 def stepped(head: Int64s, until: int) -> int:
     """Time has passed: searches the keys of which a match may have come to its end."""
     release(head, until, False)

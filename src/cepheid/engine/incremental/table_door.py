@@ -7,10 +7,8 @@ way of dicts (`dict_door`).
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import arrow_rows
 from cepheid.engine.incremental.dict_door import (
     CALLS,
@@ -42,13 +40,13 @@ OF_TABLE_COLUMN = 6
 WHOLES, FRACTIONS, TEXTS, TRUTHS = range(4)
 
 
-@borrowing(types.boolean(types.int64, types.int64))
+@borrowing
 def is_set(address: int, place: int) -> bool:
     """Is a bit set in bytes at an address?"""
     return bool(uint8_rows(address + (place >> 3), 1, 1)[0, 0] >> (place & 7) & 1)
 
 
-@borrowing(types.int64(INT64S, INT64S, types.int64))
+@borrowing
 def value_at(table: Int64s, column: Int64s, row: int) -> int:
     """A value as an object, to be given back; 0: it is NULL; -1: there is no memory for it."""
     place = column[FIRST_ROW] + row
@@ -72,7 +70,7 @@ def value_at(table: Int64s, column: Int64s, row: int) -> int:
     return int(made)
 
 
-@borrowing(types.boolean(INT64S, INT64S, types.int64))
+@borrowing
 def read_row(door: Int64s, table: Int64s, row: int) -> bool:
     """Reads the columns of a row that queries read; False: there is no memory for them."""
     columns = int64_rows(table[TABLE_COLUMNS_AT], table[TABLE_COLUMNS], OF_TABLE_COLUMN)
@@ -87,7 +85,7 @@ def read_row(door: Int64s, table: Int64s, row: int) -> bool:
     return True
 
 
-@borrowing(types.void(INT64S, INT64S))
+@borrowing
 def give_back_row(door: Int64s, table: Int64s) -> None:
     """The values of a row are no longer needed."""
     columns = int64_rows(table[TABLE_COLUMNS_AT], table[TABLE_COLUMNS], OF_TABLE_COLUMN)
@@ -99,7 +97,7 @@ def give_back_row(door: Int64s, table: Int64s) -> None:
             values[place] = 0
 
 
-@kernel(types.int64(types.int64, types.int64, types.int64))
+@kernel
 def rows_taken(at: int, table_at: int, types_at: int) -> int:
     """Takes the wanted rows in, and lets time pass; how many searches Python goes on with, or what is lacking."""
     door, table = int64_row(at, DOOR_SIZE), int64_row(table_at, TABLE_SIZE)

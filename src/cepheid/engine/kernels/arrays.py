@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
+from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing, kernel
 
 
-@borrowing(types.boolean(INT64_ROWS, INT64S, types.int64, types.int64, types.int64))
-def equal_codes(compared: npt.NDArray[np.int64], at: Int64s, low: int, high: int, event: int) -> bool:
+@borrowing
+def equal_codes(compared: Int64Rows, at: Int64s, low: int, high: int, event: int) -> bool:
     """Does the event agree with at[low:high] on every compared attribute? A wild code agrees with all."""
     for row in range(compared.shape[0]):
         own = compared[row, event]
@@ -26,7 +23,7 @@ def equal_codes(compared: npt.NDArray[np.int64], at: Int64s, low: int, high: int
     return True
 
 
-@kernel(INT64S(INT64S))
+@kernel
 def grown(values: Int64s) -> Int64s:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values), np.int64)
@@ -34,16 +31,16 @@ def grown(values: Int64s) -> Int64s:
     return larger
 
 
-@kernel(FLOAT64S(FLOAT64S))
-def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+@kernel
+def grown_numbers(values: Float64s) -> Float64s:
     """The same numbers with room for as many again."""
     larger = np.empty(2 * len(values), np.float64)
     larger[: len(values)] = values
     return larger
 
 
-@kernel(INT64_ROWS(INT64_ROWS))
-def grown_rows(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+@kernel
+def grown_rows(values: Int64Rows) -> Int64Rows:
     """The same rows with room for as many again."""
     larger = np.empty((2 * values.shape[0], values.shape[1]), np.int64)
     larger[: values.shape[0]] = values

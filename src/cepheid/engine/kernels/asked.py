@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import types
-
 
 class SearchRequest(NamedTuple):
     """Matches with after < completion <= until, and how many at most."""
@@ -13,6 +11,3 @@ class SearchRequest(NamedTuple):
     after: int
     until: int
     limit: int
-
-
-ASKED = types.NamedUniTuple(types.int64, 3, SearchRequest)

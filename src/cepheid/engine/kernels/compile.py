@@ -2,8 +2,9 @@
 
 Four ways: `kernel` for functions that make arrays, `borrowing` for those that only work on arrays they are given,
 `called_by_address` for large ones that many others call, and `search_kernel` for whole searches, which can be stopped.
-All have explicit signatures. What Python or compiled code calls by its address is cached, so that it is compiled once
-for each installation; all other kernels are parts of those (see `parts`).
+All have explicit signatures, which come from their annotations (see `signatures`). What Python or compiled code calls
+by its address is cached, so that it is compiled once for each installation; all other kernels are parts of those (see
+`parts`).
 `tests/engine/test_numba_insides.py` says so loudly if numba changes what they need of it.
 
 A kernel is compiled, or loaded from the cache, when it is first called, not when its module is imported. Inside
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
+from functools import cached_property
 from types import CodeType
 from typing import Any, TypeVar
 
@@ -28,6 +30,7 @@ from numba.extending import typeof_impl
 from cepheid.engine.kernels.cache import Contents, cached, is_cached
 from cepheid.engine.kernels.parts import OF_A_PART, WITHOUT_PYTHON, set_environments
 from cepheid.engine.kernels.progress import compiling
+from cepheid.engine.kernels.signatures import signature_of
 from cepheid.engine.kernels.stop import guarded, in_the_background
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -61,8 +64,8 @@ def is_interpreted() -> bool:
 class Kernel:
     """A function that is compiled when it is first called, or when another kernel that calls it is compiled."""
 
-    def __init__(self, function: Callable[..., Any], signature: Any, options: dict[str, Any], address: bool) -> None:
-        self.py_func, self.signature, self.address = function, signature, address
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], address: bool) -> None:
+        self.py_func, self.address = function, address
         self.targetoptions = options  # numba looks here for `inline`
         self._dispatcher: Any = None
         self._part: Any = None
@@ -76,6 +79,11 @@ class Kernel:
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
+
+    @cached_property
+    def signature(self) -> Any:
+        """What it takes and returns: worked out when it is first asked for, not when its module is imported."""
+        return signature_of(self.py_func)
 
     def part(self) -> Any:
         """The function as other kernels see it."""
@@ -184,49 +192,52 @@ def handed_over(function: Any, signature: Any) -> Any:
     return function
 
 
-def _decorator(signature: Any, options: dict[str, Any], address: bool = False) -> Callable[[Function], Function]:
-    def decorate(function: Function) -> Function:
-        if not COMPILES:
-            return function
-        return Kernel(function, signature, options, address)  # type: ignore[return-value]
-
-    return decorate
+def _compiled(function: Function, options: dict[str, Any], address: bool = False) -> Function:
+    return Kernel(function, options, address) if COMPILES else function  # type: ignore[return-value]
 
 
-def kernel(signature: Any, unlocked: bool = False) -> Callable[[Function], Function]:
-    """Compiles a function that may make arrays; `unlocked`: without Python's global lock, where Python calls it."""
-    return _decorator(signature, {**REFERENCES, "nogil": True} if unlocked else REFERENCES)
+def kernel(function: Function) -> Function:
+    """Compiles a function that may make arrays."""
+    return _compiled(function, REFERENCES)
 
 
-def search_kernel(signature: Any) -> Callable[[Function], Function]:
+def unlocked_kernel(function: Function) -> Function:
+    """Compiles a function that may make arrays and runs without Python's global lock, where Python calls it."""
+    return _compiled(function, {**REFERENCES, "nogil": True})
+
+
+def search_kernel(function: Function) -> Function:
     """Compiles a whole search, which only Python calls: it runs without the global lock, and can be stopped.
 
     Its loops look at `stop_flag`.
     """
-    compiled = kernel(signature, unlocked=True)
-
-    def decorate(function: Function) -> Function:
-        return guarded(compiled(function))  # type: ignore[return-value]
-
-    return decorate
+    return guarded(unlocked_kernel(function))  # type: ignore[return-value]
 
 
-def borrowing(signature: Any, inline: bool = False) -> Callable[[Function], Function]:
+def borrowing(function: Function) -> Function:
     """Compiles a function that makes no arrays, only works on those it is given.
 
     Then numba need not count references to them. It would on every call, for every array of every tuple that is handed
-    over, with an atomic instruction each: more than the work itself where a call takes nanoseconds. With `inline`,
-    callers contain a copy of the function, however long it is.
+    over, with an atomic instruction each: more than the work itself where a call takes nanoseconds.
     """
-    return _decorator(signature, {**NO_REFERENCES, "forceinline": inline})
+    return _compiled(function, NO_REFERENCES)
 
 
-def called_by_address(signature: Any, borrows: bool = False) -> Callable[[Function], Function]:
+def inlined(function: Function) -> Function:
+    """The same, and callers contain a copy of the function, however long it is."""
+    return _compiled(function, {**NO_REFERENCES, "forceinline": True})
+
+
+def called_by_address(function: Function) -> Function:
     """Compiles a function that other kernels call by its address.
 
     Numba otherwise copies all that a kernel calls into the kernel and optimises it there again, so that a large
     function at the end of a chain of calls is compiled once for every link of the chain. A call by address costs a
-    few nanoseconds more: worth it for functions that take longer than that and are long themselves. With `borrows`,
-    it makes no arrays, and no references to those it is given are counted.
+    few nanoseconds more: worth it for functions that take longer than that and are long themselves.
     """
-    return _decorator(signature, NO_REFERENCES if borrows else REFERENCES, address=True)
+    return _compiled(function, REFERENCES, address=True)
+
+
+def borrowing_by_address(function: Function) -> Function:
+    """The same for a function that makes no arrays: no references to those it is given are counted."""
+    return _compiled(function, NO_REFERENCES, address=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.layout import EVENTS, Events
-from cepheid.engine.data.matches import Float64s, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.layout import Events
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.registers import Registers, absorb
 from cepheid.engine.program.tables import (
@@ -21,16 +19,11 @@ from cepheid.engine.program.tables import (
     KEPT_KNOWN,
     NEEDS,
     PREVIOUS_AT,
-    PROGRAM,
     SECOND,
     WALKED,
     WALKS_FROM,
     Program,
-    Rows,
 )
-from cepheid.engine.values.compiled import PREDICATE
-
-FUNCTION = types.FunctionType(PREDICATE)
 
 # An entry of a match buffer: its event, its predecessor (-1: none), and the place its event fills.
 EVENT, LEFT, RIGHT = range(3)
@@ -44,16 +37,13 @@ class Scratch(NamedTuple):
     counted: Int64s
     running: Float64s
     codes: Int64s  # what its events agree on, for each compared attribute
-    counted_row: Rows  # the same memory as `counted` and `running`, as tables of one row
-    running_row: npt.NDArray[np.float64]
+    counted_row: Int64Rows  # the same memory as `counted` and `running`, as tables of one row
+    running_row: Float64Rows
     missing: Int64s  # one number: bit p says that the event of place p is missing
-    between: Rows  # for each negated component the events before and behind it, and the first and the last event
+    between: Int64Rows  # for each negated component the events before and behind it, and the first and the last event
 
 
-SCRATCH = types.NamedTuple((INT64S, INT64S, FLOAT64S, INT64S, INT64_ROWS, FLOAT64_ROWS, INT64S, INT64_ROWS), Scratch)
-
-
-@kernel(SCRATCH(types.int64, types.int64, types.int64, types.int64))
+@kernel
 def new_scratch(slots: int, whole: int, number: int, codes: int) -> Scratch:
     """Room for the values of one partial match."""
     counted = np.zeros((1, whole), np.int64)
@@ -70,13 +60,13 @@ def new_scratch(slots: int, whole: int, number: int, codes: int) -> Scratch:
     )
 
 
-@borrowing(types.boolean(types.int64, types.int64))
+@borrowing
 def agrees(one: int, other: int) -> bool:
     """Are two values of an equivalence test equal? A wild one agrees with all."""
     return one in (other, WILD) or other == WILD
 
 
-@borrowing(types.boolean(EVENTS, INT64S, types.int64))
+@borrowing
 def agrees_on_codes(events: Events, codes: Int64s, event: int) -> bool:
     """Does an event agree with the values of all compared attributes?"""
     for row in range(len(codes)):
@@ -85,7 +75,7 @@ def agrees_on_codes(events: Events, codes: Int64s, event: int) -> bool:
     return True
 
 
-@borrowing(types.void(EVENTS, INT64S, types.int64, types.int64))
+@borrowing
 def gather_codes(events: Events, codes: Int64s, event: int, first: int) -> None:
     """Takes in what an event says of the compared attributes; with `first` it is the first one to say something."""
     for row in range(len(codes)):
@@ -93,7 +83,7 @@ def gather_codes(events: Events, codes: Int64s, event: int, first: int) -> None:
             codes[row] = events.compared[row, event]
 
 
-@borrowing(types.int64(types.int64, types.int64))
+@borrowing
 def variant(needs: int, missing: int) -> int:
     """Which variant of a test fits what is missing: a bit for each place it needs, the first place the lowest."""
     found, bit = 0, 1
@@ -106,8 +96,8 @@ def variant(needs: int, missing: int) -> int:
     return found
 
 
-@borrowing(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, SCRATCH))
-def passes_test(program: Program, columns: Columns, predicate: Any, test: int, scratch: Scratch) -> bool:
+@borrowing
+def passes_test(program: Program, columns: Columns, predicate: PredicateCall, test: int, scratch: Scratch) -> bool:
     """Does a test hold for the events that are chosen?"""
     case = program.tests[test, CASE]
     if scratch.missing[0] != 0:
@@ -115,7 +105,7 @@ def passes_test(program: Program, columns: Columns, predicate: Any, test: int, s
     return bool(predicate(case, scratch.at, scratch.counted, scratch.running, columns))
 
 
-@borrowing(types.void(PROGRAM, COLUMNS, types.int64, types.int64, types.boolean, SCRATCH))
+@borrowing
 def pass_by(program: Program, columns: Columns, place: int, event: int, first: bool, scratch: Scratch) -> None:
     """Makes an element of a walked group the previous one."""
     registers = Registers(scratch.counted_row, scratch.running_row, program.walk_whole, program.walk_number)
@@ -123,7 +113,7 @@ def pass_by(program: Program, columns: Columns, place: int, event: int, first: b
     scratch.at[program.place[place, PREVIOUS_AT]] = event
 
 
-@borrowing(types.void(PROGRAM, COLUMNS, types.int64, INT64S, SCRATCH))
+@borrowing
 def restart(program: Program, columns: Columns, walk: int, chosen: Int64s, scratch: Scratch) -> None:
     """Sets the registers to the element at which the walk over a group begins."""
     place = program.walks[walk, WALKED]
@@ -136,9 +126,15 @@ def restart(program: Program, columns: Columns, walk: int, chosen: Int64s, scrat
         scratch.at[program.place[place, CURRENT_AT]] = chosen[1]
 
 
-@kernel(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, SCRATCH, INT64_ROWS, types.int64))
+@kernel
 def holds_for_every(
-    program: Program, columns: Columns, predicate: Any, test: int, scratch: Scratch, entries: Rows, entry: int
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    test: int,
+    scratch: Scratch,
+    entries: Int64Rows,
+    entry: int,
 ) -> bool:
     """Does a condition hold for every element of the groups it goes over, in every combination?
 
@@ -190,9 +186,15 @@ def holds_for_every(
             return True
 
 
-@borrowing(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, SCRATCH, INT64_ROWS, types.int64))
+@borrowing
 def test_holds(
-    program: Program, columns: Columns, predicate: Any, test: int, scratch: Scratch, entries: Rows, entry: int
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    test: int,
+    scratch: Scratch,
+    entries: Int64Rows,
+    entry: int,
 ) -> bool:
     """Does a test hold? `entry` is the last one of the match, for conditions that go over groups."""
     if program.tests[test, WALKS_FROM] == program.tests[test + 1, WALKS_FROM]:
@@ -200,9 +202,15 @@ def test_holds(
     return holds_for_every(program, columns, predicate, test, scratch, entries, entry)
 
 
-@borrowing(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, SCRATCH, INT64_ROWS, types.int64))
+@borrowing
 def holds(
-    program: Program, columns: Columns, predicate: Any, moment: int, scratch: Scratch, entries: Rows, entry: int
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    moment: int,
+    scratch: Scratch,
+    entries: Int64Rows,
+    entry: int,
 ) -> bool:
     """Do all conditions of a moment hold?"""
     for test in range(program.moments[moment], program.moments[moment + 1]):

@@ -7,11 +7,11 @@ addresses are read through ctypes, and a function has a number that it is known 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -19,10 +19,10 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global
 from numba.extending import lower_builtin
 from numba.np.arrayobj import make_array, populate_array
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S, UINT8_ROWS
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Float64Rows, Int32s, Int64Rows, Int64s, Uint8Rows
+from cepheid.engine.data.columns import PredicateCall
 from cepheid.engine.kernels.compile import COMPILES, is_interpreted
-from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.kernels.signatures import signature_of
 from cepheid.engine.values.compiled import PREDICATE
 
 _numbers = count(1)
@@ -34,34 +34,34 @@ def int64_row(address: int, length: int) -> Int64s:
     return _at(address, (length,), ctypes.c_int64, np.int64)  # type: ignore[no-any-return]
 
 
-def int64_rows(address: int, rows: int, columns: int) -> npt.NDArray[np.int64]:
+def int64_rows(address: int, rows: int, columns: int) -> Int64Rows:
     """A table of whole numbers at an address."""
     return _at(address, (rows, columns), ctypes.c_int64, np.int64)  # type: ignore[no-any-return]
 
 
-def int32_row(address: int, length: int) -> npt.NDArray[np.int32]:
+def int32_row(address: int, length: int) -> Int32s:
     """The short whole numbers at an address."""
     return _at(address, (length,), ctypes.c_int32, np.int32)  # type: ignore[no-any-return]
 
 
-def float64_rows(address: int, rows: int, columns: int) -> npt.NDArray[np.float64]:
+def float64_rows(address: int, rows: int, columns: int) -> Float64Rows:
     """A table of fractions at an address."""
     return _at(address, (rows, columns), ctypes.c_double, np.float64)  # type: ignore[no-any-return]
 
 
-def uint8_rows(address: int, rows: int, columns: int) -> npt.NDArray[np.uint8]:
+def uint8_rows(address: int, rows: int, columns: int) -> Uint8Rows:
     """A table of bytes at an address."""
     return _at(address, (rows, columns), ctypes.c_uint8, np.uint8)  # type: ignore[no-any-return]
 
 
-def function_at(address: int) -> Any:
+def function_at(address: int) -> PredicateCall:
     """The condition of a query at an address."""
-    return _functions[address]
+    return _functions[address]  # type: ignore[no-any-return]
 
 
-def search_at(address: int) -> Any:
+def search_at(address: int) -> Callable[[Int64s], int]:
     """A search at an address, which gets the array of all that it needs."""
-    return _functions[address]
+    return _functions[address]  # type: ignore[no-any-return]
 
 
 def address_of(predicate: Any) -> int:
@@ -102,31 +102,28 @@ def _at(address: int, shape: tuple[int, ...], unit: Any, kind: Any) -> Any:
 # Low-level: functions that numba's `overload` makes may not return an array where no references are counted.
 
 
-def _register_array(function: Any, array: Any) -> None:
-    """Says what a function does in compiled code: makes an array of a type, without a copy."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        made = make_array(array)(context, builder)
-        size = context.get_constant(types.intp, array.dtype.bitwidth // 8)
-        strides = [size]
-        for length in reversed(arguments[2:]):
-            strides.insert(0, builder.mul(strides[0], length))
-        data = builder.inttoptr(arguments[0], made.data.type)
-        populate_array(made, data, arguments[1:], strides, size, None)
-        return made._getvalue()
-
-    register(function, array, (types.int64,) * (1 + array.ndim), generate)
-
-
-def register(function: Any, result: Any, arguments: tuple[Any, ...], generate: Any) -> None:
+def register(function: Any, generate: Any) -> None:
     """Says what a function is in compiled code: its types, and what makes its instructions."""
+    known = signature_of(function)
 
     class Signature(ConcreteTemplate):
         key = function
-        cases: ClassVar[list[Any]] = [result(*arguments)]
+        cases: ClassVar[list[Any]] = [known]
 
     infer_global(function, types.Function(Signature))
-    lower_builtin(function, *arguments)(generate)
+    lower_builtin(function, *known.args)(generate)
+
+
+def _array(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """An address as an array, without a copy."""
+    made = make_array(signature.return_type)(context, builder)
+    size = context.get_constant(types.intp, signature.return_type.dtype.bitwidth // 8)
+    strides = [size]
+    for length in reversed(arguments[2:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    data = builder.inttoptr(arguments[0], made.data.type)
+    populate_array(made, data, arguments[1:], strides, size, None)
+    return made._getvalue()
 
 
 def _function(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -136,10 +133,7 @@ def _function(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
     return made._getvalue()
 
 
-_register_array(int64_row, INT64S)
-_register_array(int64_rows, INT64_ROWS)
-_register_array(int32_row, types.Array(types.int32, 1, "C"))
-_register_array(float64_rows, FLOAT64_ROWS)
-_register_array(uint8_rows, UINT8_ROWS)
-register(function_at, FUNCTION, (types.int64,), _function)
-register(search_at, types.FunctionType(types.int64(INT64S)), (types.int64,), _function)
+for each in (int64_row, int64_rows, int32_row, float64_rows, uint8_rows):
+    register(each, _array)
+register(function_at, _function)
+register(search_at, _function)

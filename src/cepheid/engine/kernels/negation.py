@@ -8,13 +8,12 @@ together: with one event for each, all different, that pass all their conditions
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS
+from cepheid.engine.data.arrays import Int64Rows
 from cepheid.engine.data.layout import INSTANT
-from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.conditions import SCRATCH, Scratch, agrees, agrees_on_codes, holds
-from cepheid.engine.kernels.query import QUERY, Query
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
+from cepheid.engine.kernels.conditions import Scratch, agrees, agrees_on_codes, holds
+from cepheid.engine.kernels.query import Query
 from cepheid.engine.kernels.windows import closes, first_above, in_window, opens
 from cepheid.engine.program.tables import (
     AFTER_AT,
@@ -25,9 +24,7 @@ from cepheid.engine.program.tables import (
     LAST_AT,
     LINKED,
     OUTSIDE,
-    PROGRAM,
     Program,
-    Rows,
 )
 
 # Columns of `scratch.between`: the events before and behind a negated component (-1: the window's edge), and the first
@@ -35,7 +32,7 @@ from cepheid.engine.program.tables import (
 BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT = range(4)
 
 
-@borrowing(types.void(PROGRAM, types.int64, types.int64, SCRATCH))
+@borrowing
 def note_neighbours(program: Program, branch: int, negation: int, scratch: Scratch) -> None:
     """Writes down which events a negated component lies between, if all places are filled."""
     at, between = scratch.at, scratch.between
@@ -47,7 +44,7 @@ def note_neighbours(program: Program, branch: int, negation: int, scratch: Scrat
     between[negation, LAST_EVENT] = at[program.place[program.places - 1, LAST_AT]]
 
 
-@borrowing(types.UniTuple(types.int64, 2)(QUERY, types.int64, SCRATCH), inline=True)
+@inlined
 def interval(query: Query, negation: int, scratch: Scratch) -> tuple[int, int]:
     """The part of its stack that a negated component looks at."""
     facts, stack, between = query.events.facts, query.absent.stacks[negation], scratch.between[negation]
@@ -63,7 +60,7 @@ def interval(query: Query, negation: int, scratch: Scratch) -> tuple[int, int]:
     return low, high
 
 
-@borrowing(types.boolean(QUERY, types.int64, types.int64, SCRATCH))
+@borrowing
 def concerned(query: Query, negation: int, event: int, scratch: Scratch) -> bool:
     """Does an event of the interval lie in the window, and agree with the match on what is compared?"""
     events, between = query.events, scratch.between[negation]
@@ -75,8 +72,8 @@ def concerned(query: Query, negation: int, event: int, scratch: Scratch) -> bool
     return agrees_on_codes(events, scratch.codes, event)
 
 
-@borrowing(types.boolean(QUERY, types.int64, types.int64, SCRATCH, INT64_ROWS, types.int64))
-def kills(query: Query, negation: int, moment: int, scratch: Scratch, entries: Rows, entry: int) -> bool:
+@borrowing
+def kills(query: Query, negation: int, moment: int, scratch: Scratch, entries: Int64Rows, entry: int) -> bool:
     """Does an event of a negated component lie in its open interval and pass its conditions?"""
     low, high = interval(query, negation, scratch)
     slot = len(scratch.at) - query.program.negatives + negation
@@ -90,7 +87,7 @@ def kills(query: Query, negation: int, moment: int, scratch: Scratch, entries: R
     return False
 
 
-@borrowing(types.boolean(QUERY, types.int64, types.int64, types.int64, SCRATCH))
+@borrowing
 def differs(query: Query, first_slot: int, slot: int, event: int, scratch: Scratch) -> bool:
     """Is an event another one than those chosen for the linked components before, and does it agree with them?"""
     for other in range(first_slot, slot):
@@ -103,9 +100,9 @@ def differs(query: Query, first_slot: int, slot: int, event: int, scratch: Scrat
     return True
 
 
-@kernel(types.boolean(QUERY, types.int64, types.int64, types.int64, SCRATCH, INT64_ROWS, types.int64))
+@kernel
 def kill_together(
-    query: Query, branch: int, negation: int, moment: int, scratch: Scratch, entries: Rows, entry: int
+    query: Query, branch: int, negation: int, moment: int, scratch: Scratch, entries: Int64Rows, entry: int
 ) -> bool:
     """Is there an event for each component of a linked group, all different, that pass all their conditions?
 
@@ -146,8 +143,10 @@ def kill_together(
     return False
 
 
-@borrowing(types.boolean(QUERY, types.int64, types.int64, types.int64, SCRATCH, INT64_ROWS, types.int64))
-def killed(query: Query, branch: int, negation: int, moment: int, scratch: Scratch, entries: Rows, entry: int) -> bool:
+@borrowing
+def killed(
+    query: Query, branch: int, negation: int, moment: int, scratch: Scratch, entries: Int64Rows, entry: int
+) -> bool:
     """Is a match killed by a negated component, or by the linked ones of which it is the first?
 
     `moment` is that of the first negated component; those of the others follow it.
@@ -164,8 +163,8 @@ def killed(query: Query, branch: int, negation: int, moment: int, scratch: Scrat
     return kill_together(query, branch, negation, moment, scratch, entries, entry)
 
 
-@borrowing(types.boolean(QUERY, types.int64, SCRATCH, INT64_ROWS, types.int64))
-def killed_at(query: Query, place: int, scratch: Scratch, entries: Rows, entry: int) -> bool:
+@borrowing
+def killed_at(query: Query, place: int, scratch: Scratch, entries: Int64Rows, entry: int) -> bool:
     """Is a match killed by a negated component that is judged at this place?"""
     program = query.program
     for negation in range(program.negatives):
@@ -176,8 +175,8 @@ def killed_at(query: Query, place: int, scratch: Scratch, entries: Rows, entry: 
     return False
 
 
-@borrowing(types.boolean(QUERY, types.int64, types.int64, SCRATCH, INT64_ROWS, types.int64))
-def killed_outside(query: Query, first: int, last: int, scratch: Scratch, entries: Rows, entry: int) -> bool:
+@borrowing
+def killed_outside(query: Query, first: int, last: int, scratch: Scratch, entries: Int64Rows, entry: int) -> bool:
     """Is a complete match of an expression, from its first to its last event, killed by what lies outside of it?"""
     program = query.program
     for negation in range(program.negatives):
@@ -193,8 +192,8 @@ def killed_outside(query: Query, first: int, last: int, scratch: Scratch, entrie
     return False
 
 
-@borrowing(types.boolean(QUERY, SCRATCH, INT64_ROWS, types.int64))
-def killed_in_every_branch(query: Query, scratch: Scratch, entries: Rows, entry: int) -> bool:
+@borrowing
+def killed_in_every_branch(query: Query, scratch: Scratch, entries: Int64Rows, entry: int) -> bool:
     """Is a complete match killed, or does it survive for some disjunct of the condition (SASE section 2.2.2)?"""
     program = query.program
     for branch in range(program.branches):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from llvmlite import ir
 from numba import types
@@ -29,7 +29,8 @@ class ObjectType(types.Type):
         super().__init__("PythonObject")
 
 
-OBJECT = ObjectType()
+PythonObject: TypeAlias = Annotated[Any, ObjectType()]
+Int32: TypeAlias = Annotated[int, types.int32]
 
 
 @register_model(ObjectType)
@@ -43,7 +44,7 @@ def _unbox(kind: Any, value: Any, context: Any) -> NativeValue:
     return NativeValue(context.builder.ptrtoint(value, _WORD))
 
 
-def address(value: Any) -> int:
+def address(value: PythonObject) -> int:
     """Where an object lies; who asks keeps it in memory."""
     return id(value)
 
@@ -65,7 +66,7 @@ def dict_item(mapping: int, key: int) -> int:
     return int(_called("PyDict_GetItem", ctypes.c_ssize_t, mapping, key))
 
 
-def dict_set(mapping: int, key: int, value: int) -> int:
+def dict_set(mapping: int, key: int, value: int) -> Int32:
     """Puts a value into a dict; -1: there is no memory for it."""
     return int(_called("PyDict_SetItem", ctypes.c_int, mapping, key, value))
 
@@ -80,12 +81,12 @@ def tuple_of(length: int) -> int:
     return int(_called("PyTuple_New", ctypes.c_ssize_t, length))
 
 
-def tuple_set(items: int, place: int, value: int) -> int:
+def tuple_set(items: int, place: int, value: int) -> Int32:
     """Sets a place of a new tuple, to which the value is handed over."""
     return int(_called("PyTuple_SetItem", ctypes.c_int, items, place, value))
 
 
-def list_append(items: int, value: int) -> int:
+def list_append(items: int, value: int) -> Int32:
     """Puts a value behind those of a list; -1: there is no memory for it."""
     return int(_called("PyList_Append", ctypes.c_int, items, value))
 
@@ -137,39 +138,40 @@ def give_back(value: int) -> None:
     _called("Py_DecRef", None, value)
 
 
-def _register_call(function: Any, name: str, result: Any, arguments: int, of: Any = types.int64) -> None:
-    """Says that compiled code calls a function of Python's by its name."""
-
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        returned = ir.VoidType() if result is types.none else context.get_value_type(result)
-        kind = ir.FunctionType(returned, [context.get_value_type(of)] * arguments)
-        called = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
-        return context.get_dummy_value() if result is types.none else called
-
-    register(function, result, (of,) * arguments, generate)
-
-
 def _own_address(context: Any, builder: Any, signature: Any, given: Any) -> Any:
     return given[0]
 
 
-register(address, types.int64, (OBJECT,), _own_address)
-_register_call(dict_size, "PyDict_Size", types.int64, 1)
-_register_call(dict_item, "PyDict_GetItem", types.int64, 2)
-_register_call(dict_set, "PyDict_SetItem", types.int32, 3)
-_register_call(dict_copy, "PyDict_Copy", types.int64, 1)
-_register_call(tuple_of, "PyTuple_New", types.int64, 1)
-_register_call(tuple_set, "PyTuple_SetItem", types.int32, 3)
-_register_call(list_append, "PyList_Append", types.int32, 2)
-_register_call(whole_object, "PyLong_FromLongLong", types.int64, 1)
-_register_call(fraction_object, "PyFloat_FromDouble", types.int64, 1, types.float64)
-_register_call(text_object, "PyUnicode_DecodeUTF8", types.int64, 3)
-_register_call(whole_of, "PyLong_AsLongLongAndOverflow", types.int64, 2)
-_register_call(fraction_of, "PyFloat_AsDouble", types.float64, 1)
-_register_call(letters_of, "PyUnicode_AsUTF8AndSize", types.int64, 2)
-_register_call(clear_error, "PyErr_Clear", types.none, 0)
-_register_call(hold, "Py_IncRef", types.none, 1)
-_register_call(give_back, "Py_DecRef", types.none, 1)
+def _call_of(name: str) -> Any:
+    """What calls a function of Python's by its name, in compiled code."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        nothing = signature.return_type is types.none
+        returned = ir.VoidType() if nothing else context.get_value_type(signature.return_type)
+        kind = ir.FunctionType(returned, [each.type for each in given])
+        called = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
+        return context.get_dummy_value() if nothing else called
+
+    return generate
+
+
+register(address, _own_address)
+register(dict_size, _call_of("PyDict_Size"))
+register(dict_item, _call_of("PyDict_GetItem"))
+register(dict_set, _call_of("PyDict_SetItem"))
+register(dict_copy, _call_of("PyDict_Copy"))
+register(tuple_of, _call_of("PyTuple_New"))
+register(tuple_set, _call_of("PyTuple_SetItem"))
+register(list_append, _call_of("PyList_Append"))
+register(whole_object, _call_of("PyLong_FromLongLong"))
+register(fraction_object, _call_of("PyFloat_FromDouble"))
+register(text_object, _call_of("PyUnicode_DecodeUTF8"))
+register(whole_of, _call_of("PyLong_AsLongLongAndOverflow"))
+register(fraction_of, _call_of("PyFloat_AsDouble"))
+register(letters_of, _call_of("PyUnicode_AsUTF8AndSize"))
+register(clear_error, _call_of("PyErr_Clear"))
+register(hold, _call_of("Py_IncRef"))
+register(give_back, _call_of("Py_DecRef"))
 
 # Where objects hold what no function of Python's tells without making another object.
 KIND = 8  # the address of their type

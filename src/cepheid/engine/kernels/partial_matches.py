@@ -9,22 +9,19 @@ not known which events behind it will be missing; conditions whose defaults spea
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
+from cepheid.engine.data.arrays import Float64Rows, Int64Rows, Int64s
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address, inlined, kernel
 from cepheid.engine.kernels.conditions import (
     EVENT,
-    FUNCTION,
     LEFT,
     RIGHT,
-    SCRATCH,
     Scratch,
     agrees,
     holds,
@@ -40,13 +37,9 @@ from cepheid.engine.program.tables import (
     LAST_AT,
     NEEDS,
     PREVIOUS_AT,
-    PROGRAM,
     TAKE,
     Program,
 )
-
-Int64s = npt.NDArray[np.int64]
-Int64Rows = npt.NDArray[np.int64]
 
 
 class Nodes(NamedTuple):
@@ -55,16 +48,13 @@ class Nodes(NamedTuple):
     entries: Int64Rows  # event, node before (-1: none), place, and a spare column
     at: Int64Rows  # chosen events
     counted: Int64Rows  # lengths and aggregates
-    running: npt.NDArray[np.float64]
+    running: Float64Rows
     codes: Int64Rows  # values of compared equivalence attributes; WILD: not yet known
     closed: Int64s  # 1: the component at hand may be left
     scratch: Scratch
 
 
-NODES = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, FLOAT64_ROWS, INT64_ROWS, INT64S, SCRATCH), Nodes)
-
-
-@kernel(NODES(types.int64, types.int64, types.int64, types.int64, types.int64, SCRATCH))
+@kernel
 def new_nodes(size: int, slots: int, whole: int, number: int, codes: int, scratch: Scratch) -> Nodes:
     """Room for some nodes."""
     return Nodes(
@@ -78,7 +68,7 @@ def new_nodes(size: int, slots: int, whole: int, number: int, codes: int, scratc
     )
 
 
-@called_by_address(NODES(NODES))
+@called_by_address
 def more_nodes(nodes: Nodes) -> Nodes:
     """The same nodes with room for as many again."""
     running = np.zeros((2 * nodes.running.shape[0], nodes.running.shape[1]), np.float64)
@@ -94,7 +84,7 @@ def more_nodes(nodes: Nodes) -> Nodes:
     )
 
 
-@borrowing(types.void(NODES, types.int64))
+@borrowing
 def load(nodes: Nodes, node: int) -> None:
     """Copies a node's registers to where conditions read them; -1: those of no match yet."""
     scratch = nodes.scratch
@@ -111,7 +101,7 @@ def load(nodes: Nodes, node: int) -> None:
         scratch.running[column] = nodes.running[node, column]
 
 
-@borrowing(types.void(PROGRAM, INT64S, types.int64, types.int64, types.boolean), inline=True)
+@inlined
 def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool) -> None:
     """Puts an event where conditions on an event that joins look for it."""
     if begins:
@@ -122,35 +112,20 @@ def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool
     at[program.place[place, CURRENT_AT]] = event
 
 
-@borrowing(types.boolean(PROGRAM, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def waits(program: Program, test: int, place: int, missing: int) -> bool:
     """Does a test of a place say something of later events, in the stead of missing ones?"""
     needs = program.tests[test, NEEDS]
     return bool(needs & missing != 0 and (needs & ~missing) >> (place + 1) != 0)
 
 
-@called_by_address(
-    types.boolean(
-        INT64S,
-        INT64_ROWS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.boolean,
-        types.int64,
-    ),
-    borrows=True,
-)
+@borrowing_by_address
 def joins(
     begins_groups: Int64s,
     compared: Int64Rows,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     node: int,
     event: int,
@@ -186,27 +161,12 @@ def joins(
     return True
 
 
-@called_by_address(
-    types.void(
-        INT64_ROWS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.boolean,
-        types.int64,
-    ),
-    borrows=True,
-)
+@borrowing_by_address
 def add_node(
     compared: Int64Rows,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     parent: int,
     node: int,
@@ -244,7 +204,7 @@ def add_node(
                     return
 
 
-@borrowing(types.void(PROGRAM, NODES, types.int64, types.int64))
+@borrowing
 def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
     """Lets conditions see the events behind a place, as they stand in a complete match."""
     for later in range(place + 1, program.places):
@@ -253,8 +213,10 @@ def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
             nodes.scratch.at[column] = nodes.at[last, column]
 
 
-@called_by_address(types.boolean(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64), borrows=True)
-def complete_holds(program: Program, columns: Columns, predicate: Any, nodes: Nodes, last: int, missing: int) -> bool:
+@borrowing_by_address
+def complete_holds(
+    program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes, last: int, missing: int
+) -> bool:
     """Do the conditions hold for a complete match that had to wait until it was known which events are missing?"""
     nodes.scratch.missing[0] = missing
     for place in range(program.places):
@@ -285,7 +247,7 @@ def complete_holds(program: Program, columns: Columns, predicate: Any, nodes: No
     return True
 
 
-@borrowing(types.boolean(INT64S, types.int64, types.int64))
+@borrowing
 def holds_event(chosen: Int64s, length: int, event: int) -> bool:
     """Is the event among the first few chosen?"""
     for index in range(length):
@@ -294,8 +256,10 @@ def holds_event(chosen: Int64s, length: int, event: int) -> bool:
     return False
 
 
-@called_by_address(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64), borrows=True)
-def standing(program: Program, columns: Columns, predicate: Any, nodes: Nodes, node: int, missing: int) -> int:
+@borrowing_by_address
+def standing(
+    program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes, node: int, missing: int
+) -> int:
     """The disjuncts whose positive part a complete match satisfies, as bits."""
     if not program.judged:
         return 1

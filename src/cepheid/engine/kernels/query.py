@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.layout import EVENTS, MASK, Events, Rows
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.layout import MASK, Events
 from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.conditions import FUNCTION
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.tables import Program
 
 
 class Absent(NamedTuple):
     """The events that could fill negated components, in one partition."""
 
-    stacks: Rows  # one row for each negated component
+    stacks: Int64Rows  # one row for each negated component
     sizes: Int64s
-
-
-ABSENT = types.NamedTuple((INT64_ROWS, INT64S), Absent)
 
 
 class Query(NamedTuple):
@@ -31,14 +26,11 @@ class Query(NamedTuple):
     events: Events
     program: Program
     columns: Columns
-    predicate: Any
+    predicate: PredicateCall
     absent: Absent
 
 
-QUERY = types.NamedTuple((EVENTS, PROGRAM, COLUMNS, FUNCTION, ABSENT), Query)
-
-
-@kernel(ABSENT(EVENTS, PROGRAM))
+@kernel
 def room_for_absent(events: Events, program: Program) -> Absent:
     """Room for the events that could fill negated components, in any of the partitions."""
     longest = 0
@@ -48,7 +40,7 @@ def room_for_absent(events: Events, program: Program) -> Absent:
     return Absent(np.empty((program.negatives, longest), np.int64), np.zeros(program.negatives, np.int64))
 
 
-@borrowing(types.void(EVENTS, PROGRAM, types.int64, ABSENT))
+@borrowing
 def find_absent(events: Events, program: Program, part: int, absent: Absent) -> None:
     """Finds the events of a partition that could fill negated components."""
     for negation in range(program.negatives):

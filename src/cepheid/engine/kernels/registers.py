@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, Columns
+from cepheid.engine.data.arrays import Float64Rows, Int64Rows
+from cepheid.engine.data.columns import Columns
 from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.kernels.whole import add_exactly
 from cepheid.engine.program.tables import (
@@ -25,28 +24,23 @@ from cepheid.engine.program.tables import (
     KEPT_VALUE,
     LAST,
     LEAST,
-    PROGRAM,
     SPREAD,
     SUM,
     Program,
-    Rows,
 )
 
 
 class Registers(NamedTuple):
     """Rows of registers, one for each partial match, and where in them the aggregates begin."""
 
-    counted: Rows
-    running: npt.NDArray[np.float64]
+    counted: Int64Rows
+    running: Float64Rows
     whole: int
     number: int
 
 
-REGISTERS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, types.int64, types.int64), Registers)
-
-
-@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, types.float64, types.int64))
-def spread_out(running: npt.NDArray[np.float64], row: int, at: int, value: float, known: int) -> None:
+@borrowing
+def spread_out(running: Float64Rows, row: int, at: int, value: float, known: int) -> None:
     """Adds a value to the sum of squared distances from the mean, and to the mean behind it (Welford)."""
     if known == 1:
         running[row, at], running[row, at + 1] = 0.0, value
@@ -56,7 +50,7 @@ def spread_out(running: npt.NDArray[np.float64], row: int, at: int, value: float
     running[row, at] += distance * (value - running[row, at + 1])
 
 
-@borrowing(types.void(PROGRAM, COLUMNS, types.int64, types.int64, types.boolean, REGISTERS, types.int64))
+@borrowing
 def absorb(
     program: Program, columns: Columns, place: int, event: int, first: bool, registers: Registers, row: int
 ) -> None:

@@ -6,20 +6,12 @@ Kernels contain a copy of it; the first query of a fresh installation runs it as
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from numba import float64, int32, int64, types
-
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.compile import inlined
 from cepheid.model.table_arrays import TableArrays
 
-_named_tuple: Any = types.NamedTuple
-TABLE_ARRAYS = _named_tuple(
-    [float64[::1]] * 5 + [int32[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1]], TableArrays
-)
 
-
-@borrowing(int64(TABLE_ARRAYS, int64, float64), inline=True)
+@inlined
 def find_knot(tables: TableArrays, k: int, t: float) -> int:
     """The knot (in the joined arrays) at which the interval that holds t begins; t is within [0, window]."""
     first, last = tables.first_knot[k], tables.first_knot[k + 1] - 2
@@ -41,7 +33,7 @@ def find_knot(tables: TableArrays, k: int, t: float) -> int:
     return int(min(low, last))
 
 
-@borrowing(float64(TABLE_ARRAYS, int64, float64), inline=True)
+@inlined
 def score_at(tables: TableArrays, k: int, t: float) -> float:
     """The score of table k at span t; spans outside [0, window] count as its ends."""
     end = tables.first_knot[k + 1] - 1
@@ -53,7 +45,7 @@ def score_at(tables: TableArrays, k: int, t: float) -> float:
     return float(min(max(tables.values[i] + tables.slopes[i] * (t - tables.knots[i]), 0.0), 1.0))
 
 
-@borrowing(float64(TABLE_ARRAYS, int64, float64), inline=True)
+@inlined
 def log_score_at(tables: TableArrays, k: int, t: float) -> float:
     """log(score_at), minus infinity for zero."""
     if tables.direct[k] == 1 and 0.0 <= t < tables.first_knot[k + 1] - tables.first_knot[k]:
@@ -64,7 +56,7 @@ def log_score_at(tables: TableArrays, k: int, t: float) -> float:
     return math.log(score) if score > 0.0 else -math.inf
 
 
-@borrowing(float64(TABLE_ARRAYS, int64, float64), inline=True)
+@inlined
 def maximum_at(tables: TableArrays, k: int, t: float) -> float:
     """G: at least every score_at(tables, k, u) with u <= t."""
     end = tables.first_knot[k + 1] - 1

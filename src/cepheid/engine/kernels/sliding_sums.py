@@ -12,18 +12,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, Events, Rows
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, Events
 from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.sum_products import add_pairs, carry_over
 from cepheid.engine.kernels.sums import (
-    LANE_VALUES,
     LIMBS,
-    SUMS,
     LaneValues,
     Sums,
     add,
@@ -33,7 +29,7 @@ from cepheid.engine.kernels.sums import (
     take_event,
 )
 from cepheid.engine.kernels.windows import in_window
-from cepheid.engine.program.tables import KLEENE, PROGRAM, Program
+from cepheid.engine.program.tables import KLEENE, Program
 
 
 class Task(NamedTuple):
@@ -45,9 +41,6 @@ class Task(NamedTuple):
     group: Int64s  # by event: where a match counts that ends here; -1: nowhere
 
 
-TASK = types.NamedTuple((EVENTS, PROGRAM, LANE_VALUES, INT64S), Task)
-
-
 class Blocks(NamedTuple):
     """What is known of the block at hand and of the one before it."""
 
@@ -57,13 +50,10 @@ class Blocks(NamedTuple):
     begun: Sums  # (event - its block's first) * places + place
     back: Sums  # from * places + to, up to the end of the block
     step: Sums  # one row to work on...
-    pieces: Rows  # ... and pieces of products
+    pieces: Int64Rows  # ... and pieces of products
 
 
-BLOCKS = types.NamedTuple((SUMS, SUMS, SUMS, SUMS, SUMS, SUMS, INT64_ROWS), Blocks)
-
-
-@borrowing(types.int64(EVENTS, types.int64, types.int64))
+@borrowing
 def next_instant(events: Events, event: int, end: int) -> int:
     """The first event after those at the time of this one."""
     later = event + 1
@@ -72,7 +62,7 @@ def next_instant(events: Events, event: int, end: int) -> int:
     return later
 
 
-@borrowing(types.int64(EVENTS, PROGRAM, types.int64, types.int64))
+@borrowing
 def block_end(events: Events, program: Program, begin: int, end: int) -> int:
     """Where the block ends that begins here: behind the last event that shares a window with its first one."""
     event = begin
@@ -81,14 +71,14 @@ def block_end(events: Events, program: Program, begin: int, end: int) -> int:
     return event
 
 
-@borrowing(types.void(SUMS))
+@borrowing
 def clear_all(sums: Sums) -> None:
     """Makes every row nothing."""
     for row in range(len(sums.near)):
         clear(sums, row)
 
 
-@borrowing(types.void(SUMS, types.int64))
+@borrowing
 def one_match(sums: Sums, row: int) -> None:
     """Makes a row one match without events."""
     clear(sums, row)
@@ -96,7 +86,7 @@ def one_match(sums: Sums, row: int) -> None:
     sums.near[row, 0] = 1.0
 
 
-@borrowing(types.void(TASK, BLOCKS, types.int64, types.int64))
+@borrowing
 def advance(task: Task, blocks: Blocks, event: int, origin: int) -> None:
     """What an event adds to the matches that come from a place of the block before, or that began in this one."""
     events, program, lanes, _ = task
@@ -118,7 +108,7 @@ def advance(task: Task, blocks: Blocks, event: int, origin: int) -> None:
             add(blocks.ends, origin, step, 0)
 
 
-@borrowing(types.void(SUMS, SUMS))
+@borrowing
 def settle_all(sums: Sums, fresh: Sums) -> None:
     """Adds what is new to what there was, and makes it nothing."""
     for row in range(len(sums.near)):
@@ -128,7 +118,7 @@ def settle_all(sums: Sums, fresh: Sums) -> None:
             clear(fresh, row)
 
 
-@borrowing(types.void(TASK, BLOCKS, SUMS, types.int64, types.int64, types.int64))
+@borrowing
 def go_forward(task: Task, blocks: Blocks, reported: Sums, before: int, begin: int, end: int) -> None:
     """Reports the matches that end in a block; `before` is where the block before it begins, or this one if none."""
     events, program, _, group = task
@@ -161,7 +151,7 @@ def go_forward(task: Task, blocks: Blocks, reported: Sums, before: int, begin: i
         low = high
 
 
-@borrowing(types.void(TASK, BLOCKS, types.int64, types.int64))
+@borrowing
 def retreat(task: Task, blocks: Blocks, event: int, row: int) -> None:
     """What an event adds to the ways to the end of its block: from the places it can follow, and from itself."""
     events, program, lanes, _ = task
@@ -185,7 +175,7 @@ def retreat(task: Task, blocks: Blocks, event: int, row: int) -> None:
                 add(blocks.fresh, place * places + to, step, 0)
 
 
-@borrowing(types.void(TASK, BLOCKS, types.int64, types.int64))
+@borrowing
 def go_back(task: Task, blocks: Blocks, begin: int, end: int) -> None:
     """For each instant of a block: what began there or later has come to when the block ends."""
     events, program, _, _ = task
@@ -212,7 +202,7 @@ def go_back(task: Task, blocks: Blocks, begin: int, end: int) -> None:
         high = low
 
 
-@search_kernel(SUMS(TASK, types.int64))
+@search_kernel
 def add_up_windows(task: Task, groups: int) -> Sums:
     """The sums of every group, over all partitions."""
     events, program, lanes, _ = task

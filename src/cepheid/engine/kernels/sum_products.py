@@ -7,26 +7,24 @@ counted once for each of the other parts. Values are exact as far as pieces hold
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS
-from cepheid.engine.data.layout import Rows
+from cepheid.engine.data.arrays import Int64Rows
 from cepheid.engine.data.totals import LIMB, PIECE
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.kernels.sums import BEYOND, LIMBS, SUMS, Sums, settle
+from cepheid.engine.kernels.sums import BEYOND, LIMBS, Sums, settle
 
 ONE, OTHER, PRODUCT = range(3)  # rows of the pieces that are worked on
 
 
-@borrowing(types.void(SUMS, types.int64))
+@borrowing
 def carry_over(sums: Sums, row: int) -> None:
     """Carries in every lane of a row."""
     for lane in range(sums.pieces.shape[1] // LIMBS):
         settle(sums, row, lane)
 
 
-@borrowing(types.boolean(INT64_ROWS, types.int64, SUMS, types.int64, types.int64))
-def magnitude(pieces: Rows, place: int, sums: Sums, row: int, lane: int) -> bool:
+@borrowing
+def magnitude(pieces: Int64Rows, place: int, sums: Sums, row: int, lane: int) -> bool:
     """Writes the pieces of a sum down without its sign; True if it is negative. The row must have been carried over."""
     begin = LIMBS * lane
     negative = sums.pieces[row, begin + LIMBS - 1] < 0
@@ -41,8 +39,8 @@ def magnitude(pieces: Rows, place: int, sums: Sums, row: int, lane: int) -> bool
     return bool(negative)
 
 
-@borrowing(types.void(SUMS, types.int64, types.int64, types.float64, types.float64, types.boolean, INT64_ROWS))
-def add_product(into: Sums, row: int, lane: int, left: float, right: float, minus: bool, pieces: Rows) -> None:
+@borrowing
+def add_product(into: Sums, row: int, lane: int, left: float, right: float, minus: bool, pieces: Int64Rows) -> None:
     """Adds the product of the two sums that are written down to a third; `left` and `right` approximate them."""
     near = into.near[row, lane] + left * right
     into.near[row, lane] = near
@@ -65,8 +63,8 @@ def add_product(into: Sums, row: int, lane: int, left: float, right: float, minu
     settle(into, row, lane)
 
 
-@borrowing(types.void(SUMS, types.int64, SUMS, types.int64, SUMS, types.int64, INT64_ROWS))
-def add_pairs(into: Sums, row: int, one: Sums, first: int, other: Sums, second: int, pieces: Rows) -> None:
+@borrowing
+def add_pairs(into: Sums, row: int, one: Sums, first: int, other: Sums, second: int, pieces: Int64Rows) -> None:
     """Adds all matches that are made of a part from one row and a part from another. Both must be carried over."""
     left, right = one.near[first, 0], other.near[second, 0]
     if left == 0.0 or right == 0.0:

@@ -10,12 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S
-from cepheid.engine.data.layout import Rows
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Float64Rows, Int64Rows, Int64s
 from cepheid.engine.data.totals import LIMB, NO_RANK, PIECE
 from cepheid.engine.kernels.compile import borrowing, kernel
 
@@ -26,29 +22,23 @@ BEYOND = 1e44  # 2**146: what pieces surely hold
 class LaneValues(NamedTuple):
     """What each event adds, by lane, and the place whose events count in it."""
 
-    exact: Rows
+    exact: Int64Rows
     exact_place: Int64s
-    rough: npt.NDArray[np.float64]
+    rough: Float64Rows
     rough_place: Int64s
-    rank: Rows
+    rank: Int64Rows
     rank_place: Int64s
-
-
-LANE_VALUES = types.NamedTuple((INT64_ROWS, INT64S, FLOAT64_ROWS, INT64S, INT64_ROWS, INT64S), LaneValues)
 
 
 class Sums(NamedTuple):
     """Rows of sums: lane 0 counts matches, the exact lanes follow."""
 
-    pieces: Rows  # LIMBS columns for each exact lane
-    near: npt.NDArray[np.float64]  # a column for each exact lane, then one for each rough one
-    least: Rows
+    pieces: Int64Rows  # LIMBS columns for each exact lane
+    near: Float64Rows  # a column for each exact lane, then one for each rough one
+    least: Int64Rows
 
 
-SUMS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, INT64_ROWS), Sums)
-
-
-@kernel(SUMS(types.int64, LANE_VALUES))
+@kernel
 def new_sums(rows: int, lanes: LaneValues) -> Sums:
     """Rows of nothing."""
     exact = 1 + len(lanes.exact_place)
@@ -59,7 +49,7 @@ def new_sums(rows: int, lanes: LaneValues) -> Sums:
     )
 
 
-@borrowing(types.void(SUMS, types.int64))
+@borrowing
 def clear(sums: Sums, row: int) -> None:
     """Makes a row nothing."""
     for column in range(sums.pieces.shape[1]):
@@ -70,7 +60,7 @@ def clear(sums: Sums, row: int) -> None:
         sums.least[row, column] = NO_RANK
 
 
-@borrowing(types.void(SUMS, types.int64, SUMS, types.int64))
+@borrowing
 def add(sums: Sums, row: int, others: Sums, other: int) -> None:
     """Adds a row to another, without carrying."""
     for column in range(sums.pieces.shape[1]):
@@ -81,7 +71,7 @@ def add(sums: Sums, row: int, others: Sums, other: int) -> None:
         sums.least[row, column] = min(sums.least[row, column], others.least[other, column])
 
 
-@borrowing(types.void(SUMS, types.int64, types.int64))
+@borrowing
 def settle(sums: Sums, row: int, lane: int) -> None:
     """Carries from piece to piece; gives up on a sum that is beyond them."""
     begin = LIMBS * lane
@@ -97,7 +87,7 @@ def settle(sums: Sums, row: int, lane: int) -> None:
         sums.pieces[row, column + 1] += carried
 
 
-@borrowing(types.void(SUMS, types.int64, types.int64, types.int64))
+@borrowing
 def add_product(sums: Sums, row: int, lane: int, value: int) -> None:
     """Adds a value to a lane, once for each match of the row."""
     near = sums.near[row, lane] + value * sums.near[row, 0]
@@ -115,7 +105,7 @@ def add_product(sums: Sums, row: int, lane: int, value: int) -> None:
     settle(sums, row, lane)
 
 
-@borrowing(types.void(SUMS, types.int64, LANE_VALUES, types.int64, types.int64))
+@borrowing
 def take_event(sums: Sums, row: int, lanes: LaneValues, place: int, event: int) -> None:
     """All matches of a row take an event at a place."""
     settle(sums, row, 0)
@@ -131,7 +121,7 @@ def take_event(sums: Sums, row: int, lanes: LaneValues, place: int, event: int) 
             sums.least[row, lane] = min(sums.least[row, lane], lanes.rank[lane, event])
 
 
-@borrowing(types.void(SUMS, types.int64, SUMS, types.int64))
+@borrowing
 def report(sums: Sums, row: int, others: Sums, other: int) -> None:
     """Adds complete matches to those of their group."""
     add(sums, row, others, other)

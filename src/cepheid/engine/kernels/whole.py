@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from numba import types
-
-from cepheid.engine.data.columns import INT64_ROWS
+from cepheid.engine.data.arrays import Int64Rows
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.program.tables import Rows
 from cepheid.language import whole
 from cepheid.language.whole import GREATEST, LEAST
 
-sum_overflows = borrowing(types.boolean(types.int64, types.int64))(whole.sum_overflows)
+sum_overflows = borrowing(whole.sum_overflows)
 
 
-@borrowing(types.void(INT64_ROWS, types.int64, types.int64, types.int64))
-def add_exactly(rows: Rows, row: int, at: int, value: int) -> None:
+@borrowing
+def add_exactly(rows: Int64Rows, row: int, at: int, value: int) -> None:
     """Adds to a sum; behind it lies how often it has gone past 64 bits: upwards less downwards, 0 if it fits."""
     total = rows[row, at]
     if not sum_overflows(total, value):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from numba import types
-
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.layout import EVENTS, POSITION, TIME, Events, Rows
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.layout import POSITION, TIME, Events
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.program.tables import EVENT_WINDOW, PROGRAM, TIME_WINDOW, Program
+from cepheid.engine.program.tables import EVENT_WINDOW, TIME_WINDOW, Program
 
 
-@borrowing(types.int64(INT64S, types.int64, types.int64, INT64_ROWS, types.int64, types.int64))
-def first_above(stack: Int64s, low: int, high: int, facts: Rows, fact: int, bound: int) -> int:
+@borrowing
+def first_above(stack: Int64s, low: int, high: int, facts: Int64Rows, fact: int, bound: int) -> int:
     """The first index in stack[low:high] whose fact exceeds the bound; facts rise along the stack."""
     while low < high:
         middle = (low + high) // 2
@@ -23,7 +20,7 @@ def first_above(stack: Int64s, low: int, high: int, facts: Rows, fact: int, boun
     return low
 
 
-@borrowing(types.boolean(EVENTS, PROGRAM, types.int64, types.int64))
+@borrowing
 def in_window(events: Events, program: Program, first: int, last: int) -> bool:
     """Do the two events fit one window?"""
     if program.window_kind == TIME_WINDOW:
@@ -33,7 +30,7 @@ def in_window(events: Events, program: Program, first: int, last: int) -> bool:
     return True
 
 
-@borrowing(types.int64(EVENTS, PROGRAM, INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def opens(events: Events, program: Program, stack: Int64s, low: int, high: int, last: int) -> int:
     """The first of stack[low:high] that one window can hold together with a later event."""
     if program.window_kind == TIME_WINDOW:
@@ -43,7 +40,7 @@ def opens(events: Events, program: Program, stack: Int64s, low: int, high: int, 
     return low
 
 
-@borrowing(types.int64(EVENTS, PROGRAM, INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def closes(events: Events, program: Program, stack: Int64s, low: int, high: int, first: int) -> int:
     """The first of stack[low:high] that no window can hold together with an earlier event."""
     if program.window_kind == TIME_WINDOW:

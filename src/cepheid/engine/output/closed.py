@@ -13,8 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import Candidates, candidates
-from cepheid.engine.data.matches import Chosen, Int64s, Matches
+from cepheid.engine.data.matches import Chosen, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind

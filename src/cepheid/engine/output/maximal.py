@@ -8,18 +8,15 @@ from itertools import product
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
+from cepheid.engine.data.arrays import Bools, Int64Rows, Int64s
 from cepheid.engine.data.candidates import partitions as by_equivalence
 from cepheid.engine.data.candidates import passed_at, rank_within
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.matches import MISSING, NEVER, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, NEVER, Matches
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
-
-Rows = npt.NDArray[np.int64]
 
 BEGINNING = np.iinfo(np.int64).min
 OPEN, KEPT, CONTAINED = range(3)  # what is known of a match
@@ -121,8 +118,8 @@ def _maximal_groups(matches: Matches) -> npt.NDArray[np.bool_]:
     return np.asarray(judged == KEPT)
 
 
-@kernel(types.boolean(INT64S, INT64_ROWS, INT64S, types.int64))
-def fill_place(seen: Int64s, begins: Rows, rows: Int64s, place: int) -> bool:
+@kernel
+def fill_place(seen: Int64s, begins: Int64Rows, rows: Int64s, place: int) -> bool:
     """Writes the events of one place of every match where they belong; False if some are not in order."""
     at, ordered = 0, True
     for match in range(len(begins)):
@@ -134,8 +131,8 @@ def fill_place(seen: Int64s, begins: Rows, rows: Int64s, place: int) -> bool:
     return ordered
 
 
-@borrowing(types.boolean(INT64S, INT64_ROWS, types.int64, types.int64))
-def contains(rows: Int64s, begins: Rows, large: int, small: int) -> bool:
+@borrowing
+def contains(rows: Int64s, begins: Int64Rows, large: int, small: int) -> bool:
     """Does a match hold all events of another, place by place? The events of a place are in order."""
     for place in range(begins.shape[1] - 1):
         at, end = begins[large, place], begins[large, place + 1]
@@ -148,8 +145,8 @@ def contains(rows: Int64s, begins: Rows, large: int, small: int) -> bool:
     return True
 
 
-@kernel(INT64S(INT64S, INT64_ROWS, INT64S, types.int64, types.int64))
-def among_holders(rows: Int64s, begins: Rows, by_size: Int64s, place: int, events: int) -> Int64s:
+@kernel
+def among_holders(rows: Int64s, begins: Int64Rows, by_size: Int64s, place: int, events: int) -> Int64s:
     """Which matches no other one contains, judged by the holders of the first event of one place, largest first.
 
     That is the place with the fewest events, so that the list of holders is short. Most often the first of them
@@ -187,8 +184,8 @@ def among_holders(rows: Int64s, begins: Rows, by_size: Int64s, place: int, event
     return judged
 
 
-@kernel(types.Array(types.boolean, 1, "C")(INT64S, INT64_ROWS, INT64S, types.int64, INT64S))
-def largest(rows: Int64s, begins: Rows, by_size: Int64s, events: int, judged: Int64s) -> npt.NDArray[np.bool_]:
+@kernel
+def largest(rows: Int64s, begins: Int64Rows, by_size: Int64s, events: int, judged: Int64s) -> Bools:
     """Which matches no other one contains, where some are still to be judged.
 
     `rows` are the events of match after match, place after place, and begins[m, p] says where those of a place begin.

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.keys import NULL_CODE, codes, combined
-from cepheid.engine.data.matches import MISSING, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.output.maximal import BEGINNING, deadlines
@@ -144,7 +144,7 @@ def _non_overlapping(
     return kept
 
 
-@kernel(INT64S(INT64S, INT64S, INT64S, INT64S))
+@kernel
 def choose_non_overlapping(partition: Int64s, start: Int64s, end: Int64s, ended: Int64s) -> Int64s:
     """The first of each group of matches that is reported, of matches in the order they compete in."""
     chosen = np.empty(len(partition), np.int64)

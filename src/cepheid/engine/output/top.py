@@ -6,15 +6,13 @@ that tie with it up to rounding are kept: their events decide between them when 
 
 from __future__ import annotations
 
-from numba import types
-
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore
+from cepheid.engine.scoring.match_score import MatchScore
 
 TIED = 2e-9  # confidences are compared after rounding to nine digits
 
 
-@borrowing(types.void(MATCH_SCORE))
+@borrowing
 def begin_partition(match_score: MatchScore) -> None:
     """Forgets what was found in other partitions."""
     match_score.least[0] = match_score.least[1]
@@ -22,7 +20,7 @@ def begin_partition(match_score: MatchScore) -> None:
         match_score.best[index] = 0.0
 
 
-@borrowing(types.void(MATCH_SCORE, types.float64))
+@borrowing
 def raise_bar(match_score: MatchScore, confidence: float) -> None:
     """Takes note of one more match."""
     best = match_score.best

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from cepheid.engine.data.arrays import Int64Rows
 from cepheid.engine.data.columns import ColumnLayout
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.limits import MOST_PLACES
@@ -30,7 +31,6 @@ from cepheid.engine.program.tables import (
     STRICT,
     TIME_WINDOW,
     Program,
-    Rows,
 )
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases
 from cepheid.engine.values.python_first import is_python_first
@@ -221,7 +221,9 @@ def _negation_row(slots: Slots, placed: PlacedNegation) -> tuple[int, ...]:
     )
 
 
-def _place_table(bound: BoundQuery, slots: Slots, kept: Sequence[Kept], keys: Sequence[Sequence[Key] | None]) -> Rows:
+def _place_table(
+    bound: BoundQuery, slots: Slots, kept: Sequence[Kept], keys: Sequence[Sequence[Key] | None]
+) -> Int64Rows:
     """By place; where runs are merged is by state, and a pattern that is an expression has more states than places."""
     places = range(len(bound.positives))
     keys = [*keys, *[None] * (len(places) - len(keys))]
@@ -254,7 +256,7 @@ def _strategy(strategy: s.Strategy) -> int:
     return _STRATEGIES.get(strategy, CONTIGUOUS)
 
 
-def kept_table(kept: Sequence[Kept], layout: ColumnLayout) -> Rows:
+def kept_table(kept: Sequence[Kept], layout: ColumnLayout) -> Int64Rows:
     """The registers of aggregates, as kernels read them."""
     return table_of(
         [
@@ -284,7 +286,7 @@ def _key_row(layout: ColumnLayout, kind: int, name: str | int) -> int:
     return layout.null_row(name) if kind == KEY_NULL else layout.value_row(name)
 
 
-def table_of(rows: Sequence[Sequence[int]], columns: int) -> Rows:
+def table_of(rows: Sequence[Sequence[int]], columns: int) -> Int64Rows:
     """Rows of numbers, also if there are none."""
     return np.array(rows, np.int64).reshape(len(rows), columns)
 

@@ -11,31 +11,24 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS
+from cepheid.engine.data.arrays import Int64Rows
 from cepheid.engine.program.tables import BEGIN, CLOSE, CONTIGUOUS, TAKE
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.automaton import Kind, QueryAutomaton, QueryState
 from cepheid.plan.ends import is_end
 
-Rows = npt.NDArray[np.int64]
-
 
 class Graph(NamedTuple):
     """An automaton, as kernels see it."""
 
-    states: Rows
-    edges: Rows
-    passed: (
-        Rows  # what must not lie before an edge: the negated component, the moment of what kills, does it end a group?
-    )
+    states: Int64Rows
+    edges: Int64Rows
+    # What must not lie before an edge: the negated component, the moment of what violates it, does it end a group?
+    passed: Int64Rows
     widest: int  # the most edges of a state
 
-
-GRAPH = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, types.int64), Graph)
 
 # Columns of `passed`: the negated component, the moment of what kills, and does it end a group?
 NEGATED, KILLS_AT, ENDS = range(3)

@@ -13,14 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-from numba import types
-
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.matches import Int64s
-
-Rows = npt.NDArray[np.int64]
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 
 NO_WINDOW, TIME_WINDOW, EVENT_WINDOW = 0, 1, 2
 BEGIN, TAKE, CLOSE = range(3)  # moments at a place: 3 * place + one of these
@@ -43,28 +36,14 @@ class Program(NamedTuple):
     branches: int
     walk_whole: int  # where aggregates over part of a group begin in the row of whole numbers...
     walk_number: int  # ... and in that of fractions
-    place: Rows  # by place; see the names of the columns
-    kept: Rows  # by register that aggregates are made of
+    place: Int64Rows  # by place; see the names of the columns
+    kept: Int64Rows  # by register that aggregates are made of
     moments: Int64s  # by moment: where its tests begin
-    tests: Rows
-    walks: Rows  # the groups that a test must hold for every element of
-    negations: Rows  # by disjunct (the first one only, unless judged) and negated component
-    keys: Rows  # what runs that have filled a place must agree on to be merged
+    tests: Int64Rows
+    walks: Int64Rows  # the groups that a test must hold for every element of
+    negations: Int64Rows  # by disjunct (the first one only, unless judged) and negated component
+    keys: Int64Rows  # what runs that have filled a place must agree on to be merged
 
-
-PROGRAM = types.NamedTuple(
-    (
-        *(types.int64,) * 5,
-        types.boolean,
-        types.boolean,
-        *(types.int64,) * 3,
-        INT64_ROWS,
-        INT64_ROWS,
-        INT64S,
-        *(INT64_ROWS,) * 4,
-    ),
-    Program,
-)
 
 # Columns of `place`: is it a Kleene group; the slots of its first, last, current and previous event (one and the same
 # for a single event); where its aggregates begin; may runs be merged there, and where the keys for that begin; by which

@@ -5,21 +5,17 @@ The same judgement for every search, whatever order it fills places in, and whet
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed
 from cepheid.engine.kernels.compile import borrowing, called_by_address
-from cepheid.engine.kernels.conditions import EVENT, FUNCTION
-from cepheid.engine.kernels.partial_matches import NODES, Nodes, standing
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.kernels.conditions import EVENT
+from cepheid.engine.kernels.partial_matches import Nodes, standing
+from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.confidence.alternatives import alternatives
 from cepheid.engine.scoring.confidence.competing import (
-    COMPETING_EVENTS,
     CompetingEvents,
     competing_events,
     has_competing_events,
@@ -29,7 +25,6 @@ from cepheid.engine.scoring.confidence.memory import (
     CONFIDENCE,
     EARLIEST,
     LATEST,
-    MEMORY,
     Memory,
     fits_decide,
     is_known,
@@ -38,21 +33,16 @@ from cepheid.engine.scoring.confidence.memory import (
     shape_of,
     shape_with_competitors,
 )
-from cepheid.engine.scoring.confidence.order import WORKSPACE, Workspace, ordered_within
+from cepheid.engine.scoring.confidence.order import Workspace, ordered_within
 from cepheid.engine.scoring.confidence.shared_competing import Weighing, unweighed
 from cepheid.engine.scoring.confidence.undisturbed import WITHIN, Effort
 from cepheid.engine.scoring.expected import expected, expected_cost
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore
-
-Int64s = npt.NDArray[np.int64]
+from cepheid.engine.scoring.match_score import MatchScore
 
 Judged = tuple[float, float, int, int, float]  # probability, confidence, earliest, latest; above 0: too many steps
-JUDGED = types.Tuple((types.float64, types.float64, types.int64, types.int64, types.float64))
 
 
-@called_by_address(
-    JUDGED(TIMED, MATCH_SCORE, INT64S, INT64S, INT64S, INT64S, COMPETING_EVENTS, types.int64, types.float64, WORKSPACE)
-)
+@called_by_address
 def score(
     timed: Timed,
     match_score: MatchScore,
@@ -87,10 +77,7 @@ def score(
     return probability, confidence, earliest, latest, cost
 
 
-RECALLED = types.Tuple((types.boolean, types.float64, types.int64, types.int64))
-
-
-@borrowing(RECALLED(MATCH_SCORE, MEMORY, types.int64, types.int64))
+@borrowing
 def recalled(match_score: MatchScore, memory: Memory, size: int, start: int) -> tuple[bool, float, int, int]:
     """Is the shape at hand known? Then its confidence and its range, from the match's first valid instant on."""
     if size == 0:
@@ -104,31 +91,14 @@ def recalled(match_score: MatchScore, memory: Memory, size: int, start: int) -> 
     return True, values[CONFIDENCE], start + int(values[EARLIEST]), start + int(values[LATEST])
 
 
-@called_by_address(
-    JUDGED(
-        TIMED,
-        MATCH_SCORE,
-        STACKS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        types.int64,
-        INT64S,
-        INT64S,
-        INT64S,
-        INT64S,
-        types.int64,
-        WORKSPACE,
-    )
-)
+@called_by_address
 def judge(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     part: int,
     chain: Int64s,

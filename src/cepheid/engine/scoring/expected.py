@@ -8,29 +8,23 @@ the window; where they count, each first instant is followed on its own.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-from numba import types
-
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.timed import Timed
+from cepheid.engine.kernels.compile import borrowing, inlined
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.order import WORKSPACE, Workspace
+from cepheid.engine.scoring.confidence.order import Workspace
 from cepheid.engine.scoring.edges import CERTAIN
-from cepheid.engine.scoring.spans import SPANS, Spans, score_of
-
-Int64s = npt.NDArray[np.int64]
+from cepheid.engine.scoring.spans import Spans, score_of
 
 
-@borrowing(types.boolean(INT64S, INT64S, INT64S, types.int64))
+@borrowing
 def reaches_around(low: Int64s, high: Int64s, table: Int64s, window: int) -> bool:
     """Does it matter how far the first event is from the last?"""
     final = len(low) - 1
     return table[0] != CERTAIN or table[final + 1] != CERTAIN or high[final] - low[0] >= window  # type: ignore[no-any-return]
 
 
-@borrowing(types.float64(INT64S, INT64S, INT64S, types.int64))
+@borrowing
 def expected_cost(low: Int64s, high: Int64s, table: Int64s, window: int) -> float:
     """About how many steps the expectation takes."""
     total, width = 0.0, high[0] - low[0] + 1.0
@@ -42,14 +36,14 @@ def expected_cost(low: Int64s, high: Int64s, table: Int64s, window: int) -> floa
     return total
 
 
-@borrowing(types.float64(TIMED, types.int64, types.int64), inline=True)
+@inlined
 def chance(timed: Timed, event: int, instant: int) -> float:
     """P(T = instant), for an instant within the event's bounds."""
     base = timed.base[event]
     return float(timed.share[event] if base < 0 else timed.point[base + instant - timed.lower[event]])
 
 
-@borrowing(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64))
+@borrowing
 def expected_pair(
     timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int
 ) -> float:
@@ -62,7 +56,7 @@ def expected_pair(
     return total * timed.share[chosen[0]] * timed.share[chosen[1]]  # type: ignore[no-any-return]
 
 
-@borrowing(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, WORKSPACE))
+@borrowing
 def expected(
     timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int, room: Workspace
 ) -> float:

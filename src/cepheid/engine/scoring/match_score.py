@@ -11,21 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS
-from cepheid.engine.data.timed import TIMED, Timed
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows
+from cepheid.engine.data.timed import Timed
 from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.scoring.confidence.bounds import NO_WINDOW
 from cepheid.engine.scoring.confidence.order import precedes
 from cepheid.engine.scoring.edges import CERTAIN, CLOSED, FALLS
-from cepheid.engine.scoring.spans import SPANS, Spans, edges_in_instants
+from cepheid.engine.scoring.spans import Spans, edges_in_instants
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.plan.options import TOLERANCE
 from cepheid.plan.physical import Plan
-
-Float64s = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9  # a confidence or a probability that reaches its threshold but for rounding has reached it
 MAX_COST = 1e9  # steps for the confidence of one match
@@ -44,33 +41,11 @@ class MatchScore(NamedTuple):
     scored: bool  # may events be missing?
     score: float  # the smallest probability to report...
     threshold: float  # ... and its logarithm
-    number: npt.NDArray[np.int64]  # edges: table of scores, CERTAIN or CLOSED
-    highest: npt.NDArray[np.float64]  # edges: log of the best score
-    monotone: npt.NDArray[np.int64]  # edges: FALLS, RISES or NEITHER
+    number: Int64Rows  # edges: table of scores, CERTAIN or CLOSED
+    highest: Float64Rows  # edges: log of the best score
+    monotone: Int64Rows  # edges: FALLS, RISES or NEITHER
     ahead: Float64s  # by place: log of the best score of any path from it to the end of the window
     spans: Spans
-
-
-MATCH_SCORE = types.NamedTuple(
-    (
-        types.int64,
-        types.int64,
-        types.boolean,
-        FLOAT64S,
-        FLOAT64S,
-        types.float64,
-        types.float64,
-        types.boolean,
-        types.float64,
-        types.float64,
-        INT64_ROWS,
-        FLOAT64_ROWS,
-        INT64_ROWS,
-        FLOAT64S,
-        SPANS,
-    ),
-    MatchScore,
-)
 
 
 def worth_of(plan: Plan, step: int, compared: int) -> MatchScore:
@@ -146,7 +121,7 @@ def competing(plan: Plan, compared: int) -> int:
     return output.count or 1
 
 
-@borrowing(types.int64(TIMED, MATCH_SCORE, types.int64, types.int64, types.boolean))
+@borrowing
 def completion_of(timed: Timed, match_score: MatchScore, first: int, last: int, ends_here: bool) -> int:
     """When a match is known: once no event that begins later can be in it or in its way.
 
@@ -157,7 +132,7 @@ def completion_of(timed: Timed, match_score: MatchScore, first: int, last: int, 
     return timed.until[last]  # type: ignore[no-any-return]
 
 
-@borrowing(types.boolean(TIMED, MATCH_SCORE, types.int64, types.int64, types.int64))
+@borrowing
 def likely(timed: Timed, match_score: MatchScore, before: int, event: int, after: int) -> bool:
     """Could a match in which these are neighbours (-1: none) be confident enough? An upper bound from pairs."""
     if before >= 0 and precedes(timed, before, event) < match_score.least[0]:

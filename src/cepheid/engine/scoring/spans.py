@@ -11,11 +11,9 @@ from functools import lru_cache, partial
 from typing import NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64S, INT64S
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.data.arrays import Float64s, Int64s
+from cepheid.engine.kernels.compile import borrowing, inlined
 from cepheid.engine.scoring.edges import CERTAIN, FALLS, RISES, Edges, build_edges
 from cepheid.engine.scoring.losses import NEGLIGIBLE, check_missing, gap_scale
 from cepheid.errors import LimitError, ModelError
@@ -23,9 +21,6 @@ from cepheid.model.score_tables import ScoreTable, table_arrays
 from cepheid.model.scores import Scoring, segment_score
 from cepheid.model.segments import Ends, SegmentItem
 from cepheid.plan.physical import Plan
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
 
 MAX_WINDOW = 200_000  # instants: an entry for each and every pair of components that may be neighbours
 PRECISION = 1e-10
@@ -38,9 +33,6 @@ class Spans(NamedTuple):
     score: Float64s
     log: Float64s  # of the score
     highest: Float64s  # log of the best score of any span up to this one
-
-
-SPANS = types.NamedTuple((INT64S, FLOAT64S, FLOAT64S, FLOAT64S), Spans)
 
 
 def edges_in_instants(plan: Plan, count: int, step: int) -> tuple[Edges, Spans]:
@@ -92,13 +84,13 @@ def spans_of(edges: Edges) -> Spans:
     return Spans(tables.first_knot, tables.values, tables.logs, highest)
 
 
-@borrowing(types.float64(SPANS, types.int64, types.int64), inline=True)
+@inlined
 def score_of(spans: Spans, number: int, span: int) -> float:
     """The score of an edge over a span."""
     return 1.0 if number == CERTAIN else float(spans.score[spans.first[number] + span])
 
 
-@borrowing(types.float64(SPANS, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def best_of(spans: Spans, number: int, monotone: int, shortest: int, longest: int) -> float:
     """An upper bound of the log score over some spans; exact where the score is monotone."""
     if number == CERTAIN:

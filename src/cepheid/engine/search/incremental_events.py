@@ -15,17 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import first_conditions
 from cepheid.engine.data.columns import ColumnLayout, Columns, fill
 from cepheid.engine.data.keys import combined, key_codes
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.shared import once, told_of_any
 from cepheid.engine.values.columnwise import condition
 from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 
-COMPARED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
+COMPARED = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_boolean,
+)
 FEW = 100  # events; of fewer, each is looked at by itself
 
 

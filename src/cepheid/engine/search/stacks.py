@@ -9,27 +9,27 @@ are found by value instead of one by one. Negated components have stacks of thei
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.candidates import candidates
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fill
-from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, MASK, TIME, Events, Rows, lay_out
-from cepheid.engine.data.matches import NEVER, Chosen, Int64s, Matches
+from cepheid.engine.data.columns import Columns, PredicateCall, fill
+from cepheid.engine.data.layout import DUE, INSTANT, MASK, TIME, Events, lay_out
+from cepheid.engine.data.matches import NEVER, Chosen, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.data.value_index import KNOWN, VALUE_INDEX, ValueIndex, agreeing, value_index
+from cepheid.engine.data.value_index import KNOWN, ValueIndex, agreeing, value_index
 from cepheid.engine.kernels.arrays import equal_codes, grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, gather_codes, new_scratch
+from cepheid.engine.kernels.conditions import Scratch, gather_codes, new_scratch
 from cepheid.engine.kernels.negation import killed_at, killed_in_every_branch
-from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
+from cepheid.engine.kernels.query import Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import first_above, in_window
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
-from cepheid.engine.program.tables import AFTER_PLACE, BEFORE_PLACE, CASE, JUDGED_AT, LINKED, PROGRAM, Program
+from cepheid.engine.program.tables import AFTER_PLACE, BEFORE_PLACE, CASE, JUDGED_AT, LINKED, Program
 from cepheid.plan.physical import Plan
 
 SCANNED, STACKED, EVALUATED, CONSTRUCTED, KILLED, OVERFLOW, FOUND = range(7)
@@ -44,11 +44,6 @@ class SearchRequest(NamedTuple):
     push_window: bool
     push_conditions: bool
     evaluations: int  # events to be tested at most
-
-
-ASKED = types.NamedTuple(
-    (types.int64, types.int64, types.int64, types.boolean, types.boolean, types.int64), SearchRequest
-)
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int, evaluations: int = NEVER) -> Matches:
@@ -96,16 +91,13 @@ def run(plan: Plan, events: EventTable, after: int, until: int, evaluations: int
 class Stacks(NamedTuple):
     """The instance stacks of one partition: a row for each component."""
 
-    events: Rows
-    reach: Rows  # the RIP pointer: how many of the stack before were there
+    events: Int64Rows
+    reach: Int64Rows  # the RIP pointer: how many of the stack before were there
     sizes: Int64s
     settled: Int64s  # entries at instants strictly before the current one
 
 
-STACKS = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64S), Stacks)
-
-
-@borrowing(types.int64(EVENTS, PROGRAM, STACKS, types.int64, types.boolean))
+@borrowing
 def fill_stacks(events: Events, program: Program, stacks: Stacks, part: int, push_window: bool) -> int:
     """Sequence scan: fills the stacks with the events of a partition; says how many there are."""
     sizes, settled = stacks.sizes, stacks.settled
@@ -135,7 +127,7 @@ def fill_stacks(events: Events, program: Program, stacks: Stacks, part: int, pus
     return stacked
 
 
-@borrowing(types.boolean(EVENTS, PROGRAM, SCRATCH, types.int64, types.boolean))
+@borrowing
 def agrees_with_chosen(events: Events, program: Program, scratch: Scratch, place: int, push: bool) -> bool:
     """Does the event just chosen agree with those behind it on every compared attribute?"""
     at = scratch.at
@@ -148,8 +140,8 @@ def agrees_with_chosen(events: Events, program: Program, scratch: Scratch, place
     return True
 
 
-@borrowing(types.boolean(QUERY, SCRATCH, types.int64, INT64_ROWS))
-def unharmed(query: Query, scratch: Scratch, place: int, entries: Rows) -> bool:
+@borrowing
+def unharmed(query: Query, scratch: Scratch, place: int, entries: Int64Rows) -> bool:
     """Do the events chosen so far survive the negated components that can be judged now?"""
     program = query.program
     for slot in range(place, program.places):
@@ -159,8 +151,8 @@ def unharmed(query: Query, scratch: Scratch, place: int, entries: Rows) -> bool:
     return not killed_in_every_branch(query, scratch, entries, -1)
 
 
-@borrowing(types.boolean(QUERY, SCRATCH, types.int64, types.boolean, INT64_ROWS, INT64S))
-def passes(query: Query, scratch: Scratch, place: int, push: bool, entries: Rows, counters: Int64s) -> bool:
+@borrowing
+def passes(query: Query, scratch: Scratch, place: int, push: bool, entries: Int64Rows, counters: Int64s) -> bool:
     """Does the event just chosen pass all that can be tested now?"""
     program = query.program
     if query.events.compared.shape[0] > 0 and not agrees_with_chosen(query.events, program, scratch, place, push):
@@ -188,10 +180,7 @@ class Walk(NamedTuple):
     shut: Int64s  # by place, 1: what must not happen between it and the next one is tied to nothing
 
 
-WALK = types.NamedUniTuple(INT64S, 6, Walk)
-
-
-@borrowing(types.int64(EVENTS, PROGRAM, types.int64))
+@borrowing
 def shuts(events: Events, program: Program, place: int) -> int:
     """Is an event killed here only by what lies between it and the next one, so that all older ones are, too?"""
     found = 0
@@ -207,7 +196,7 @@ def shuts(events: Events, program: Program, place: int) -> int:
     return found if events.ordered and events.compared.shape[0] == 0 and not program.judged else 0
 
 
-@kernel(WALK(EVENTS, PROGRAM, VALUE_INDEX))
+@kernel
 def new_walk(events: Events, program: Program, index: ValueIndex) -> Walk:
     """A walk that uses, at each place, the most selective index whose other event lies behind it in the pattern."""
     places = program.places
@@ -223,7 +212,7 @@ def new_walk(events: Events, program: Program, index: ValueIndex) -> Walk:
     return walk
 
 
-@borrowing(types.void(EVENTS, STACKS, VALUE_INDEX, WALK, INT64S, types.int64, types.int64))
+@borrowing
 def enter(events: Events, stacks: Stacks, index: ValueIndex, walk: Walk, at: Int64s, place: int, opening: int) -> None:
     """Begins with the candidates of a place, those that lie before the event of the place behind it."""
     if walk.link[place + 1] < 0:
@@ -242,15 +231,12 @@ def enter(events: Events, stacks: Stacks, index: ValueIndex, walk: Walk, at: Int
 class Room(NamedTuple):
     """Where matches are written to; grown when it is full."""
 
-    chosen: Rows
+    chosen: Int64Rows
     completion: Int64s
     counters: Int64s
 
 
-ROOM = types.NamedTuple((INT64_ROWS, INT64S, INT64S), Room)
-
-
-@borrowing(types.boolean(QUERY, STACKS, WALK, ASKED))
+@borrowing
 def begin_next(query: Query, stacks: Stacks, walk: Walk, asked: SearchRequest) -> bool:
     """Goes on to the next event of the last component whose matches are asked for; False: there is none."""
     last_place = query.program.places - 1
@@ -265,7 +251,7 @@ def begin_next(query: Query, stacks: Stacks, walk: Walk, asked: SearchRequest) -
     return False
 
 
-@borrowing(types.boolean(QUERY, STACKS, VALUE_INDEX, SCRATCH, WALK, ASKED, ROOM, types.int64))
+@borrowing
 def construct_partition(
     query: Query,
     stacks: Stacks,
@@ -334,10 +320,15 @@ def construct_partition(
     return True
 
 
-@search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, VALUE_INDEX, ASKED))
+@search_kernel
 def construct(
-    events: Events, program: Program, columns: Columns, predicate: Any, index: ValueIndex, asked: SearchRequest
-) -> tuple[Rows, Int64s, Int64s]:
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    index: ValueIndex,
+    asked: SearchRequest,
+) -> tuple[Int64Rows, Int64s, Int64s]:
     """All sequences of all partitions: chosen events per match, completion per match, counters."""
     length = program.places
     longest = 0

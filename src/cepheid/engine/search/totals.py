@@ -11,28 +11,25 @@ Where only the window ties the events of a match, one pass does (kernels/sliding
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.candidates import candidates
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fill
+from cepheid.engine.data.columns import Columns, PredicateCall, fill
 from cepheid.engine.data.endings import with_endings
-from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Events, Rows, lay_out
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.data.order_index import NO_TREE, OFFSET, ORDER_INDEX, SIZE, OrderIndex, order_index
+from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, TIME, Events, lay_out
+from cepheid.engine.data.order_index import NO_TREE, OFFSET, SIZE, OrderIndex, order_index
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import GroupTotals, groups_of, lanes_of
 from cepheid.engine.kernels.compile import borrowing, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, holds, new_scratch
+from cepheid.engine.kernels.conditions import Scratch, holds, new_scratch
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, kills
-from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
+from cepheid.engine.kernels.query import Query, find_absent, room_for_absent
 from cepheid.engine.kernels.sliding_sums import Task, add_up_windows
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.sums import (
-    LANE_VALUES,
-    SUMS,
     LaneValues,
     Sums,
     add,
@@ -55,7 +52,6 @@ from cepheid.engine.program.tables import (
     KLEENE,
     LAST_AT,
     PREVIOUS_AT,
-    PROGRAM,
     TAKE,
     TIME_WINDOW,
     Program,
@@ -75,45 +71,24 @@ class Table(NamedTuple):
     reported: Sums  # by group
     lanes: LaneValues
     group: Int64s  # by event: where a match counts that ends here (if it is postponed: that begins here); -1: nowhere
-    filled: Rows  # by place the events that have sums, in order...
+    filled: Int64Rows  # by place the events that have sums, in order...
     sizes: Int64s  # ... and how many they are
-    complete: Rows  # by place and event: may something follow its group?
-    free: Rows  # by place: does nothing tie its first event (0), its further events (1) to the event before?
+    complete: Int64Rows  # by place and event: may something follow its group?
+    free: Int64Rows  # by place: does nothing tie its first event (0), its further events (1) to the event before?
     order: OrderIndex  # what ties them by an order of values
     trees: Sums  # of the prefixes in that order
     counters: Int64s
     scratch: Scratch
-    entries: Rows  # no match buffer: no condition walks one
+    entries: Int64Rows  # no match buffer: no condition walks one
 
 
-TABLE = types.NamedTuple(
-    (
-        SUMS,
-        SUMS,
-        SUMS,
-        LANE_VALUES,
-        INT64S,
-        INT64_ROWS,
-        INT64S,
-        INT64_ROWS,
-        INT64_ROWS,
-        ORDER_INDEX,
-        SUMS,
-        INT64S,
-        SCRATCH,
-        INT64_ROWS,
-    ),
-    Table,
-)
-
-
-@borrowing(types.boolean(QUERY, TABLE, types.int64))
+@borrowing
 def passes(query: Query, table: Table, moment: int) -> bool:
     """Do the conditions of a moment hold for the events that are written down?"""
     return holds(query.program, query.columns, query.predicate, moment, table.scratch, table.entries, -1)
 
 
-@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+@borrowing
 def write_down(query: Query, table: Table, place: int, event: int, first: int) -> None:
     """Writes down the event at hand, and the first one where it is known."""
     at, places = table.scratch.at, query.program.place
@@ -123,7 +98,7 @@ def write_down(query: Query, table: Table, place: int, event: int, first: int) -
     at[places[place, LAST_AT]] = event
 
 
-@borrowing(types.boolean(QUERY, TABLE, types.int64, types.int64))
+@borrowing
 def can_start(query: Query, table: Table, event: int, first: int) -> bool:
     """Can a match begin with an event?"""
     if query.events.facts[BEGINS, event] & 1 == 0 or first not in (ANY_FIRST, event):
@@ -132,7 +107,7 @@ def can_start(query: Query, table: Table, event: int, first: int) -> bool:
     return passes(query, table, BEGIN)
 
 
-@borrowing(types.boolean(QUERY, TABLE, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def can_begin(query: Query, table: Table, place: int, before: int, event: int, first: int) -> bool:
     """Can an event be the first of a place behind an event of the place before it?"""
     program, scratch = query.program, table.scratch
@@ -149,7 +124,7 @@ def can_begin(query: Query, table: Table, place: int, before: int, event: int, f
     return True
 
 
-@borrowing(types.boolean(QUERY, TABLE, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def can_take(query: Query, table: Table, place: int, before: int, event: int, first: int) -> bool:
     """Can an event join a group whose last event is known?"""
     write_down(query, table, place, event, first)
@@ -157,7 +132,7 @@ def can_take(query: Query, table: Table, place: int, before: int, event: int, fi
     return passes(query, table, 3 * place + TAKE)
 
 
-@borrowing(types.boolean(QUERY, TABLE, types.int64, types.int64))
+@borrowing
 def survives(query: Query, table: Table, event: int, first: int) -> bool:
     """Does a complete match survive the components that must not happen before it or after it?"""
     program, between = query.program, table.scratch.between
@@ -174,7 +149,7 @@ def survives(query: Query, table: Table, event: int, first: int) -> bool:
     return True
 
 
-@borrowing(types.void(TABLE, types.int64, types.int64, types.int64))
+@borrowing
 def enter(table: Table, tree: int, event: int, row: int) -> None:
     """Enters what has come to an event into the prefixes that hold it; a row of -1 takes such an entry back."""
     order = table.order
@@ -187,7 +162,7 @@ def enter(table: Table, tree: int, event: int, row: int) -> None:
         position += position & -position
 
 
-@borrowing(types.void(TABLE, types.int64, types.int64, types.int64))
+@borrowing
 def add_prefix(table: Table, tree: int, event: int, row: int) -> None:
     """Adds up what an event may follow."""
     position, offset = table.order.below[tree, event], table.order.span[tree, OFFSET]
@@ -196,7 +171,7 @@ def add_prefix(table: Table, tree: int, event: int, row: int) -> None:
         position -= position & -position
 
 
-@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+@borrowing
 def gather(query: Query, table: Table, place: int, event: int, first: int) -> None:
     """Adds up the matches that an event can follow: as the first of a place, and as a further one of its group."""
     program, sums = query.program, table.sums
@@ -228,7 +203,7 @@ def gather(query: Query, table: Table, place: int, event: int, first: int) -> No
                     add(sums, row, sums, place * capacity + before - base)
 
 
-@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+@borrowing
 def reach(query: Query, table: Table, place: int, event: int, first: int) -> None:
     """The sums of the matches that have come to an event at a place."""
     program, sums = query.program, table.sums
@@ -252,7 +227,7 @@ def reach(query: Query, table: Table, place: int, event: int, first: int) -> Non
         report(table.reported, group, sums, row)
 
 
-@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+@borrowing
 def settle_events(query: Query, table: Table, low: int, high: int, place: int) -> None:
     """Concurrent events do not follow each other: what they have come to counts from the next instant on."""
     places, base = query.program.places, table.counters[BASE]
@@ -270,7 +245,7 @@ def settle_events(query: Query, table: Table, low: int, high: int, place: int) -
                     enter(table, table.order.tree[place + 1, 0], event, row)
 
 
-@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+@borrowing
 def follow(query: Query, table: Table, first: int, low: int, end: int) -> None:
     """The sums of all matches of a partition, or of those that begin with one event."""
     events, places = query.events, query.program.places
@@ -297,7 +272,7 @@ def follow(query: Query, table: Table, first: int, low: int, end: int) -> None:
                 enter(table, table.order.tree[place + 1, 0], table.filled[place, index], -1)
 
 
-@borrowing(types.int64(EVENTS, PROGRAM, types.int64, types.int64))
+@borrowing
 def largest_window(events: Events, program: Program, begin: int, end: int) -> int:
     """The most events of a partition that a window holds."""
     most, low = 0, begin
@@ -308,7 +283,7 @@ def largest_window(events: Events, program: Program, begin: int, end: int) -> in
     return most
 
 
-@borrowing(types.boolean(EVENTS, PROGRAM, INT64S, types.int64, types.int64))
+@borrowing
 def may_start(events: Events, program: Program, group: Int64s, event: int, after: int) -> bool:
     """Could a match that starts here be known in the interval that is asked for?"""
     if events.facts[BEGINS, event] & 1 == 0 or (program.postponed and group[event] < 0):
@@ -326,17 +301,12 @@ class Wanted(NamedTuple):
     needs_first: bool
 
 
-WANTED = types.NamedTuple((types.int64, types.int64, types.boolean), Wanted)
-
-
-@search_kernel(
-    types.Tuple((SUMS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LANE_VALUES, INT64S, ORDER_INDEX, INT64S, WANTED)
-)
+@search_kernel
 def add_up(
     events: Events,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     lanes: LaneValues,
     group: Int64s,
     order: OrderIndex,

@@ -16,10 +16,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, ColumnLayout, storage
+from cepheid.engine.data.columns import LACKING, ColumnLayout, PredicateCall, storage
 from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, handed_over, is_interpreted
+from cepheid.engine.kernels.signatures import compiled_type
 from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.decimal_tests import BESIDE_WHOLE, BY_HALVES
@@ -46,7 +46,7 @@ from cepheid.language.typing import type_of
 from cepheid.language.whole import LEAST, OVERFLOWS
 
 # (case, chosen events, whole and fractional running aggregates, columns): does the case's condition hold?
-PREDICATE = types.boolean(types.int64, INT64S, INT64S, FLOAT64S, COLUMNS)
+PREDICATE = compiled_type(PredicateCall).signature
 LONGEST_SOURCE = 20_000  # characters; numba's time and memory grow faster than this does
 _SHORT = 48  # a fragment of source that is used twice is repeated up to this length; else it gets a name
 
@@ -57,9 +57,7 @@ _PYTHON[DataType.DATE] = int
 # What generated source may name.
 _KNOWN: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod, "inf": math.inf}
 _CHECKS: dict[str, Any] = {check.__name__: check for check in OVERFLOWS.values()}
-_COMPILED_CHECKS: dict[str, Any] = {
-    check.__name__: borrowing(types.boolean(types.int64, types.int64))(check) for check in OVERFLOWS.values()
-}
+_COMPILED_CHECKS: dict[str, Any] = {check.__name__: borrowing(check) for check in OVERFLOWS.values()}
 
 _compiling = threading.RLock()  # threads that need the same function wait for one of them
 

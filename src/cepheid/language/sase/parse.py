@@ -6,11 +6,12 @@ import hashlib
 import io
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import lark
 from lark import Lark, Token, UnexpectedInput, v_args
@@ -44,6 +45,9 @@ from cepheid.language.sase.parse_pattern import (
 from cepheid.language.sase.parse_values import case_of, cast_type_of, duration_of, exact_number, like_of, within
 from cepheid.language.sase.syntax_errors import syntax_error
 from cepheid.language.units import unit_named
+
+Parts: TypeAlias = list[Any]  # what the rules inside of a rule gave: tokens, nodes, or None for what is not there
+Clause: TypeAlias = tuple[str, s.Span, dict[str, Any]]  # its name, where it is, and fields of the query
 
 MAX_TEXT = 100_000  # characters; a longer text is surely not a query
 
@@ -97,8 +101,8 @@ def _parser() -> Lark:
 # --- building nodes ---------------------------------------------------------------------------------------------
 
 
-def _span(meta: Meta) -> s.Span:
-    return (meta.start_pos, meta.end_pos) if not meta.empty else s.NOWHERE
+def _with_span(method: Callable[[s.Span, Parts], Any], rule: str, parts: Parts, meta: Meta) -> Any:
+    return method((meta.start_pos, meta.end_pos) if not meta.empty else s.NOWHERE, parts)
 
 
 def _token_span(token: Token) -> s.Span:
@@ -120,7 +124,7 @@ def _number(text: str) -> int | float:
     return int(digits) if digits.isdigit() else float(digits)
 
 
-@v_args(meta=True)
+@v_args(wrapper=_with_span)
 class _Builder(Transformer_NonRecursive[Token, Any]):
     """One method per grammar rule; Lark calls it bottom-up, without recursion."""
 
@@ -134,7 +138,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     # pattern
 
-    def query(self, meta: Meta, parts: list[Any]) -> s.QuerySyntax:
+    def query(self, span: s.Span, parts: Parts) -> s.QuerySyntax:
         head, part = (parts[0], parts[1]) if isinstance(parts[0], Token) else (None, parts[0])
         rest = parts[2:] if head is not None else parts[1:]
         components, pattern = marked(part), part.pattern
@@ -144,20 +148,19 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         for clause in rest:
             if clause is None or isinstance(clause, Token):
                 continue
-            name, span, values = clause
+            name, place, values = clause
             if name in clauses:
                 hint = "join the conditions with AND" if name == "where" else "leave one out"
-                self.fail(f"{name.upper()} is given twice", span, "duplicate-clause", hint)
+                self.fail(f"{name.upper()} is given twice", place, "duplicate-clause", hint)
             clauses[name] = values
         fields: dict[str, Any] = {}
         for values in clauses.values():
             fields.update(values)
-        return s.QuerySyntax(components, sequence, span=_span(meta), pattern=pattern, **fields)
+        return s.QuerySyntax(components, sequence, span=span, pattern=pattern, **fields)
 
-    def component(self, meta: Meta, parts: list[Any]) -> Part:
+    def component(self, span: s.Span, parts: Parts) -> Part:
         negative = isinstance(parts[0], Token) and parts[0].type == "BANG"
         (kind, types, types_span), quantifier, named = parts[1:] if negative else parts
-        span = _span(meta)
         many = quantifier is not None and quantifier != OPTIONAL
         types_text = self.text[slice(*types_span)]
         if named is not None:
@@ -183,23 +186,23 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         )
         return single(found, quantifier)
 
-    def outer(self, meta: Meta, parts: list[Any]) -> Part:
-        return in_sequence(parts, _span(meta))
+    def outer(self, span: s.Span, parts: Parts) -> Part:
+        return in_sequence(parts, span)
 
-    def inner(self, meta: Meta, parts: list[Any]) -> Part:
-        return in_sequence(parts, _span(meta))
+    def inner(self, span: s.Span, parts: Parts) -> Part:
+        return in_sequence(parts, span)
 
-    def sequence(self, meta: Meta, parts: list[Any]) -> Part:
+    def sequence(self, span: s.Span, parts: Parts) -> Part:
         self.has_seq = True
-        return repeated(parts[1], parts[2], _span(meta))
+        return repeated(parts[1], parts[2], span)
 
-    def group(self, meta: Meta, parts: list[Any]) -> Part:
-        return repeated(one_of(parts[:-1], _span(meta)), parts[-1], _span(meta))
+    def group(self, span: s.Span, parts: Parts) -> Part:
+        return repeated(one_of(parts[:-1], span), parts[-1], span)
 
-    def any_order(self, meta: Meta, parts: list[Any]) -> Part:
-        return repeated(all_of(parts[:-1], _span(meta)), parts[-1], _span(meta))
+    def any_order(self, span: s.Span, parts: Parts) -> Part:
+        return repeated(all_of(parts[:-1], span), parts[-1], span)
 
-    def quantifier(self, meta: Meta, parts: list[Any]) -> tuple[int, int | None]:
+    def quantifier(self, span: s.Span, parts: Parts) -> tuple[int, int | None]:
         signs = {"PLUS": PLUS, "TIMES": STAR, "QUESTION": OPTIONAL}
         if parts[0].type in signs:
             return signs[parts[0].type]
@@ -207,47 +210,47 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         most = least if parts[1] is None else None if parts[2] is None else self._value(parts[2])
         whole = isinstance(least, int) and (most is None or isinstance(most, int))
         if not whole or most == 0 or (most is not None and most < least):
-            self.fail("not a number of repetitions", _span(meta), "bad-quantifier", "write {3}, {2,5} or {2,}")
+            self.fail("not a number of repetitions", span, "bad-quantifier", "write {3}, {2,5} or {2,}")
         return least, most
 
-    def gapped(self, meta: Meta, parts: list[Any]) -> Part:
+    def gapped(self, span: s.Span, parts: Parts) -> Part:
         part: Part = parts[0]
         lengths: dict[str, s.Window] = dict(item for item in parts[1:] if item is not None)
         if len(part.components) != 1 or part.components[0].negative:
             hint = "write it after one component, for example B b WITHIN 5 minutes"
-            self.fail("a gap limits the time before one event", _span(meta), "gap-of-group", hint)
-        gap = s.Gap(lengths.get("after"), lengths.get("within"), span=_span(meta))
+            self.fail("a gap limits the time before one event", span, "gap-of-group", hint)
+        gap = s.Gap(lengths.get("after"), lengths.get("within"), span=span)
         return replace(part, components=(replace(part.components[0], gap=gap),))
 
-    def ended(self, meta: Meta, parts: list[Any]) -> Part:
+    def ended(self, span: s.Span, parts: Parts) -> Part:
         part: Part = parts[0]
         if len(part.components) != 1 or part.components[0].negative or not part.components[0].kleene:
             hint = "write it after one component that takes several events, for example B+ b[] UNTIL b.x = 0"
-            self.fail("UNTIL ends a group of events", _span(meta), "until-of-one", hint)
+            self.fail("UNTIL ends a group of events", span, "until-of-one", hint)
         return replace(part, components=(replace(part.components[0], until=parts[1]),))
 
-    def gap_after(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Window]:
-        return "after", self._length(parts, _span(meta))
+    def gap_after(self, span: s.Span, parts: Parts) -> tuple[str, s.Window]:
+        return "after", self._length(parts, span)
 
-    def gap_within(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Window]:
-        return "within", self._length(parts, _span(meta))
+    def gap_within(self, span: s.Span, parts: Parts) -> tuple[str, s.Window]:
+        return "within", self._length(parts, span)
 
-    def one_type(self, meta: Meta, parts: list[Any]) -> tuple[str, tuple[str, ...], s.Span]:
-        return "one", (_word(parts[0]),), _span(meta)
+    def one_type(self, span: s.Span, parts: Parts) -> tuple[str, tuple[str, ...], s.Span]:
+        return "one", (_word(parts[0]),), span
 
-    def quoted_type(self, meta: Meta, parts: list[Any]) -> tuple[str, tuple[str, ...], s.Span]:
-        return "quoted", (_word(parts[0]),), _span(meta)
+    def quoted_type(self, span: s.Span, parts: Parts) -> tuple[str, tuple[str, ...], s.Span]:
+        return "quoted", (_word(parts[0]),), span
 
-    def every_type(self, meta: Meta, parts: list[Any]) -> tuple[str, None, s.Span]:
-        return "every", None, _span(meta)
+    def every_type(self, span: s.Span, parts: Parts) -> tuple[str, None, s.Span]:
+        return "every", None, span
 
-    def any_type(self, meta: Meta, parts: list[Any]) -> tuple[str, tuple[str, ...], s.Span]:
-        return "any", tuple(parts), _span(meta)
+    def any_type(self, span: s.Span, parts: Parts) -> tuple[str, tuple[str, ...], s.Span]:
+        return "any", tuple(parts), span
 
-    def type_name(self, meta: Meta, parts: list[Any]) -> str:
+    def type_name(self, span: s.Span, parts: Parts) -> str:
         return _word(parts[0])
 
-    def variable(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, bool]:
+    def variable(self, span: s.Span, parts: Parts) -> tuple[str, s.Span, bool]:
         name = _word(parts[0])
         if "-" in name and parts[0].type == "WORD":
             hint = f"write it in backquotes, `{name}`, or without the hyphen"
@@ -256,20 +259,20 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     # clauses
 
-    def where_selection(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+    def where_selection(self, span: s.Span, parts: Parts) -> Clause:
         call, condition, *steps = parts
-        return "where", _span(meta), self._where(condition, [self._selection(call)], steps)
+        return "where", span, self._where(condition, [self._selection(call)], steps)
 
-    def where_plain(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        return "where", _span(meta), self._where(parts[0], [], parts[1:])
+    def where_plain(self, span: s.Span, parts: Parts) -> Clause:
+        return "where", span, self._where(parts[0], [], parts[1:])
 
-    def conditions(self, meta: Meta, parts: list[Any]) -> s.Expression:
+    def conditions(self, span: s.Span, parts: Parts) -> s.Expression:
         """Conditions separated by commas all hold (TIME section 5.1)."""
         if len(parts) == 1:
             only: s.Expression = parts[0]
             return only
         flat = [inner for part in parts for inner in (part.operands if isinstance(part, s.And) else (part,))]
-        return s.And(tuple(flat), span=_span(meta))
+        return s.And(tuple(flat), span=span)
 
     def _where(self, condition: s.Expression | None, own: list[s.Selection], behind: list[s.Call]) -> dict[str, Any]:
         """Strategies written as conjuncts (TIME, Query 1) leave the condition.
@@ -314,19 +317,19 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                     self.fail("a strategy takes variables", argument.span, "bad-strategy", hint)
         return s.StepSelection(_STRATEGIES[name], tuple(steps), span=call.span)
 
-    def from_(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        return "from", _span(meta), {"sources": tuple(_word(part) for part in parts)}
+    def from_(self, span: s.Span, parts: Parts) -> Clause:
+        return "from", span, {"sources": tuple(_word(part) for part in parts)}
 
-    def define(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        return "define", _span(meta), {"definitions": tuple(parts)}
+    def define(self, span: s.Span, parts: Parts) -> Clause:
+        return "define", span, {"definitions": tuple(parts)}
 
-    def definition(self, meta: Meta, parts: list[Any]) -> s.Definition:
-        return s.Definition(_word(parts[0]), parts[1], span=_span(meta))
+    def definition(self, span: s.Span, parts: Parts) -> s.Definition:
+        return s.Definition(_word(parts[0]), parts[1], span=span)
 
-    def within(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        return "within", _span(meta), {"within": self._length(parts, _span(meta))}
+    def within(self, span: s.Span, parts: Parts) -> Clause:
+        return "within", span, {"within": self._length(parts, span)}
 
-    def _length(self, parts: list[Any], span: s.Span) -> s.Window:
+    def _length(self, parts: Parts, span: s.Span) -> s.Window:
         amount, word = parts
         unit = None
         if word is not None:
@@ -344,63 +347,63 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             length = number
         return s.Window(length, unit, span=span)
 
-    def threshold(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+    def threshold(self, span: s.Span, parts: Parts) -> Clause:
         if parts[0] == 0:
             hint = "write a number above 0: at 0, everything that could have happened is reported"
-            self.fail("a threshold of 0 is outside (0, 1]", _span(meta), "bad-probability", hint)
-        return "threshold", _span(meta), {"threshold": parts[0]}
+            self.fail("a threshold of 0 is outside (0, 1]", span, "bad-probability", hint)
+        return "threshold", span, {"threshold": parts[0]}
 
-    def confidence(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        return "confidence", _span(meta), {"confidence": parts[0]}
+    def confidence(self, span: s.Span, parts: Parts) -> Clause:
+        return "confidence", span, {"confidence": parts[0]}
 
-    def forecast(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+    def forecast(self, span: s.Span, parts: Parts) -> Clause:
         if parts[0] == 0:
             hint = "write a number above 0, for example FORECAST 80%"
-            self.fail("a forecast of 0 is outside (0, 1]", _span(meta), "bad-probability", hint)
-        return "forecast", _span(meta), {"forecast": parts[0]}
+            self.fail("a forecast of 0 is outside (0, 1]", span, "bad-probability", hint)
+        return "forecast", span, {"forecast": parts[0]}
 
-    def probability(self, meta: Meta, parts: list[Any]) -> float:
+    def probability(self, span: s.Span, parts: Parts) -> float:
         minus, token = parts
         value = self._value(token) * (-1 if minus is not None else 1)
         if not 0 <= value <= 1:
             hint = "write a number from 0 to 1, or a percentage such as 5%"
-            self.fail(f"a probability of {value:g} is outside [0, 1]", _span(meta), "bad-probability", hint)
+            self.fail(f"a probability of {value:g} is outside [0, 1]", span, "bad-probability", hint)
         return float(value)
 
-    def returns(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        return "return", _span(meta), {"returns": tuple(parts)}
+    def returns(self, span: s.Span, parts: Parts) -> Clause:
+        return "return", span, {"returns": tuple(parts)}
 
-    def returned(self, meta: Meta, parts: list[Any]) -> s.Returned:
+    def returned(self, span: s.Span, parts: Parts) -> s.Returned:
         expression, alias = parts
-        return s.Returned(expression, _word(alias) if alias is not None else None, span=_span(meta))
+        return s.Returned(expression, _word(alias) if alias is not None else None, span=span)
 
-    def star(self, meta: Meta, parts: list[Any]) -> s.Returned:
+    def star(self, span: s.Span, parts: Parts) -> s.Returned:
         of = s.Reference(_word(parts[0]), span=_token_span(parts[0])) if len(parts) > 1 else None
-        return s.Returned(s.Star(of, span=_span(meta)), span=_span(meta))
+        return s.Returned(s.Star(of, span=span), span=span)
 
-    def summarise(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+    def summarise(self, span: s.Span, parts: Parts) -> Clause:
         *totals, by, every = parts
-        return "summarise", _span(meta), {"summary": s.Summary(tuple(totals), by or (), every, span=_span(meta))}
+        return "summarise", span, {"summary": s.Summary(tuple(totals), by or (), every, span=span)}
 
-    def total(self, meta: Meta, parts: list[Any]) -> s.Total:
+    def total(self, span: s.Span, parts: Parts) -> s.Total:
         function, argument, alias = parts
         of = None if isinstance(argument, Token) else argument
-        return s.Total(str(function).lower(), of, _word(alias) if alias is not None else None, span=_span(meta))
+        return s.Total(str(function).lower(), of, _word(alias) if alias is not None else None, span=span)
 
-    def by(self, meta: Meta, parts: list[Any]) -> tuple[str, ...]:
+    def by(self, span: s.Span, parts: Parts) -> tuple[str, ...]:
         return tuple(parts)
 
-    def path(self, meta: Meta, parts: list[Any]) -> str:
+    def path(self, span: s.Span, parts: Parts) -> str:
         return ".".join(_word(part) for part in parts)
 
-    def every(self, meta: Meta, parts: list[Any]) -> s.Window:
-        _, _, clause = self.within(meta, parts)
+    def every(self, span: s.Span, parts: Parts) -> s.Window:
+        _, _, clause = self.within(span, parts)
         window: s.Window = clause["within"]
         if window.unit == "events":
-            self.fail("EVERY takes a length of time", _span(meta), "bad-every", "write EVERY 10 minutes, for example")
+            self.fail("EVERY takes a length of time", span, "bad-every", "write EVERY 10 minutes, for example")
         return window
 
-    def output(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+    def output(self, span: s.Span, parts: Parts) -> Clause:
         word, count = parts
         mode = _MODES.get(str(word).lower().replace("-", "").replace("_", "").replace(" ", ""))
         if mode is None:
@@ -408,91 +411,91 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             self.fail(f"no output mode '{word}'", _token_span(word), "unknown-output", hint)
         if (mode is s.OutputMode.TOP) != (count is not None):
             hint = "OUTPUT TOP 5 BY CONFIDENCE"
-            self.fail("only TOP takes a count, and it needs one", _span(meta), "bad-output", hint)
+            self.fail("only TOP takes a count, and it needs one", span, "bad-output", hint)
         number = self._value(count) if count is not None else None
         if number is not None and (not isinstance(number, int) or not 1 <= number < 2**63):
             self.fail("TOP needs a whole number above 0", _token_span(count), "bad-output", "for example TOP 10")
-        return "output", _span(meta), {"output": s.Output(mode, number, span=_span(meta))}
+        return "output", span, {"output": s.Output(mode, number, span=span)}
 
     # expressions
 
-    def disjunction(self, meta: Meta, parts: list[Any]) -> s.Or:
-        return s.Or(tuple(parts), span=_span(meta))
+    def disjunction(self, span: s.Span, parts: Parts) -> s.Or:
+        return s.Or(tuple(parts), span=span)
 
-    def conjunction(self, meta: Meta, parts: list[Any]) -> s.And:
-        return s.And(tuple(parts), span=_span(meta))
+    def conjunction(self, span: s.Span, parts: Parts) -> s.And:
+        return s.And(tuple(parts), span=span)
 
-    def not_(self, meta: Meta, parts: list[Any]) -> s.Not:
-        return s.Not(parts[1], span=_span(meta))
+    def not_(self, span: s.Span, parts: Parts) -> s.Not:
+        return s.Not(parts[1], span=span)
 
-    def comparison(self, meta: Meta, parts: list[Any]) -> s.Comparison:
+    def comparison(self, span: s.Span, parts: Parts) -> s.Comparison:
         left, operator, right = parts
-        return s.Comparison(_OPERATORS.get(operator, str(operator)), left, right, span=_span(meta))
+        return s.Comparison(_OPERATORS.get(operator, str(operator)), left, right, span=span)
 
-    def membership(self, meta: Meta, parts: list[Any]) -> s.Membership:
+    def membership(self, span: s.Span, parts: Parts) -> s.Membership:
         operand, negated, values = parts
-        return s.Membership(operand, values, negated is not None, span=_span(meta))
+        return s.Membership(operand, values, negated is not None, span=span)
 
-    def non_membership(self, meta: Meta, parts: list[Any]) -> s.Membership:
-        return s.Membership(parts[0], parts[1], True, span=_span(meta))
+    def non_membership(self, span: s.Span, parts: Parts) -> s.Membership:
+        return s.Membership(parts[0], parts[1], True, span=span)
 
-    def set_values(self, meta: Meta, parts: list[Any]) -> tuple[s.Expression, ...]:
+    def set_values(self, span: s.Span, parts: Parts) -> tuple[s.Expression, ...]:
         return tuple(parts)
 
-    def set_name(self, meta: Meta, parts: list[Any]) -> s.Name:
-        return s.Name(_word(parts[0]), span=_span(meta))
+    def set_name(self, span: s.Span, parts: Parts) -> s.Name:
+        return s.Name(_word(parts[0]), span=span)
 
-    def between(self, meta: Meta, parts: list[Any]) -> s.Between:
+    def between(self, span: s.Span, parts: Parts) -> s.Between:
         operand, negated, low, high = parts
-        return s.Between(operand, low, high, negated is not None, span=_span(meta))
+        return s.Between(operand, low, high, negated is not None, span=span)
 
-    def is_null(self, meta: Meta, parts: list[Any]) -> s.IsNull:
-        return s.IsNull(parts[0], parts[1] is not None, span=_span(meta))
+    def is_null(self, span: s.Span, parts: Parts) -> s.IsNull:
+        return s.IsNull(parts[0], parts[1] is not None, span=span)
 
-    def like(self, meta: Meta, parts: list[Any]) -> s.Expression:
-        return like_of(parts, _span(meta))
+    def like(self, span: s.Span, parts: Parts) -> s.Expression:
+        return like_of(parts, span)
 
-    def duration(self, meta: Meta, parts: list[Any]) -> s.Duration:
-        return duration_of(str(parts[0]), _span(meta))
+    def duration(self, span: s.Span, parts: Parts) -> s.Duration:
+        return duration_of(str(parts[0]), span)
 
-    def cast(self, meta: Meta, parts: list[Any]) -> s.Call:
+    def cast(self, span: s.Span, parts: Parts) -> s.Call:
         word, operand, kind, *digits = parts
         named = cast_type_of(str(kind), [str(each) for each in digits if each is not None and each.type == "NUMBER"])
-        return s.Call(str(word).lower(), (operand, s.Literal(named, span=_token_span(kind))), span=_span(meta))
+        return s.Call(str(word).lower(), (operand, s.Literal(named, span=_token_span(kind))), span=span)
 
-    def moment(self, meta: Meta, parts: list[Any]) -> s.Call:
+    def moment(self, span: s.Span, parts: Parts) -> s.Call:
         kind, text = str(parts[0]).lower(), _word(parts[1])
         if (day_of_text(text) if kind == "date" else moment_of_text(text)) is None:
             hint = "write DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00'"
-            self.fail(f"'{text}' is not a {kind}", _span(meta), "bad-time", hint)
-        return s.Call("cast", (s.Literal(text, span=_token_span(parts[1])), s.Literal(kind)), span=_span(meta))
+            self.fail(f"'{text}' is not a {kind}", span, "bad-time", hint)
+        return s.Call("cast", (s.Literal(text, span=_token_span(parts[1])), s.Literal(kind)), span=span)
 
-    def case(self, meta: Meta, parts: list[Any]) -> s.Call:
-        return case_of(parts, _span(meta))
+    def case(self, span: s.Span, parts: Parts) -> s.Call:
+        return case_of(parts, span)
 
-    def when(self, meta: Meta, parts: list[Any]) -> tuple[s.Expression, s.Expression]:
+    def when(self, span: s.Span, parts: Parts) -> tuple[s.Expression, s.Expression]:
         _, condition, _, value = parts
         return condition, value
 
-    def arithmetic(self, meta: Meta, parts: list[Any]) -> s.Arithmetic:
+    def arithmetic(self, span: s.Span, parts: Parts) -> s.Arithmetic:
         left, operator, right = parts
-        return s.Arithmetic(str(operator), left, right, span=_span(meta))
+        return s.Arithmetic(str(operator), left, right, span=span)
 
-    def minus(self, meta: Meta, parts: list[Any]) -> s.Expression:
+    def minus(self, span: s.Span, parts: Parts) -> s.Expression:
         operand = parts[1]
         if isinstance(operand, s.Literal) and type(operand.value) in (int, float, Decimal):
-            return s.Literal(within(-operand.value), span=_span(meta))  # type: ignore[operator,arg-type]
-        return s.Negative(operand, span=_span(meta))
+            return s.Literal(within(-operand.value), span=span)  # type: ignore[operator,arg-type]
+        return s.Negative(operand, span=span)
 
-    def plus(self, meta: Meta, parts: list[Any]) -> s.Expression:
+    def plus(self, span: s.Span, parts: Parts) -> s.Expression:
         operand: s.Expression = parts[1]
         return operand
 
-    def literal(self, meta: Meta, parts: list[Any]) -> s.Literal:
-        return s.Literal(self._exact(parts[0]) if parts else None, span=_span(meta))
+    def literal(self, span: s.Span, parts: Parts) -> s.Literal:
+        return s.Literal(self._exact(parts[0]) if parts else None, span=span)
 
-    def signed(self, meta: Meta, parts: list[Any]) -> s.Literal:
-        return s.Literal(within(-self._exact(parts[1])), span=_span(meta))
+    def signed(self, span: s.Span, parts: Parts) -> s.Literal:
+        return s.Literal(within(-self._exact(parts[1])), span=span)
 
     def _exact(self, token: Token) -> Any:
         """The value of a constant: as in Spark, 1.5 is a decimal and 1.5e0 a double."""
@@ -521,31 +524,31 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             case _:
                 return token.type == "TRUE"
 
-    def call(self, meta: Meta, parts: list[Any]) -> s.Call:
+    def call(self, span: s.Span, parts: Parts) -> s.Call:
         arguments = tuple(part for part in parts[1:] if part is not None)
         if str(parts[0]).lower() in _UNIT_FIRST and arguments and isinstance(arguments[0], s.Name):
             arguments = (s.Literal(arguments[0].name.lower(), span=arguments[0].span), *arguments[1:])
-        return s.Call(str(parts[0]), arguments, span=_span(meta))
+        return s.Call(str(parts[0]), arguments, span=span)
 
-    def reference(self, meta: Meta, parts: list[Any]) -> s.Expression:
+    def reference(self, span: s.Span, parts: Parts) -> s.Expression:
         name, element = _word(parts[0]), parts[1]
         if element is None:
-            return s.Name(name, span=_span(meta))
+            return s.Name(name, span=span)
         if isinstance(element, str):
-            element = self._last(name, element, _span(meta))
-        return s.Reference(name, element, span=_span(meta))
+            element = self._last(name, element, span)
+        return s.Reference(name, element, span=span)
 
-    def attribute(self, meta: Meta, parts: list[Any]) -> s.Expression:
+    def attribute(self, span: s.Span, parts: Parts) -> s.Expression:
         variable, element, *names, default = parts
         variable, name = _word(variable), ".".join(_word(part) for part in names)
         if name.upper() == "LEN" and parts[2].type == "NAME" and element is None and default is None:
-            return s.Length(variable, span=_span(meta))
+            return s.Length(variable, span=span)
         if isinstance(element, str):
-            element = self._last(variable, element, _span(meta))
-        start, after = _span(meta)[0], parts[2].start_pos
+            element = self._last(variable, element, span)
+        start, after = span[0], parts[2].start_pos
         dot = self.text.rindex(".", start, after)  # the one in front of the first name
         of = s.Reference(variable, element or s.Element.SINGLE, span=(start, len(self.text[:dot].rstrip())))
-        return s.Attribute(of, name, default, span=_span(meta))
+        return s.Attribute(of, name, default, span=span)
 
     def _last(self, variable: str, inner: str, span: s.Span) -> s.Element:
         if inner != variable:
@@ -553,28 +556,28 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             self.fail(f"'{variable}[{inner}.LEN]' mixes two variables", span, "bad-index", hint)
         return s.Element.LAST
 
-    def index_all(self, meta: Meta, parts: list[Any]) -> s.Element:
+    def index_all(self, span: s.Span, parts: Parts) -> s.Element:
         return s.Element.ALL
 
-    def index_number(self, meta: Meta, parts: list[Any]) -> s.Element:
+    def index_number(self, span: s.Span, parts: Parts) -> s.Element:
         if str(parts[0]) != "1":
             hint = "a[1], a[i], a[i-1], a[..i-1], a[a.LEN] and a[] can be named"
-            self.fail(f"element {parts[0]} of a Kleene group cannot be named", _span(meta), "bad-index", hint)
+            self.fail(f"element {parts[0]} of a Kleene group cannot be named", span, "bad-index", hint)
         return s.Element.FIRST
 
-    def index_current(self, meta: Meta, parts: list[Any]) -> s.Element:
+    def index_current(self, span: s.Span, parts: Parts) -> s.Element:
         self._counter(parts[0])
         return s.Element.CURRENT
 
-    def index_previous(self, meta: Meta, parts: list[Any]) -> s.Element:
+    def index_previous(self, span: s.Span, parts: Parts) -> s.Element:
         self._counter(parts[0], parts[2])
         return s.Element.PREVIOUS
 
-    def index_before(self, meta: Meta, parts: list[Any]) -> s.Element:
+    def index_before(self, span: s.Span, parts: Parts) -> s.Element:
         self._counter(parts[1], parts[3])
         return s.Element.BEFORE
 
-    def index_last(self, meta: Meta, parts: list[Any]) -> str:
+    def index_last(self, span: s.Span, parts: Parts) -> str:
         if parts[1].upper() != "LEN":
             hint = "write a[a.LEN] for the last element"
             self.fail(f"'{parts[1]}' is not an index", _token_span(parts[1]), "bad-index", hint)
@@ -586,13 +589,13 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         if back is not None and str(back) != "1":
             self.fail(f"a[i-{back}] is too far back", _token_span(back), "bad-index", "only a[i-1] can be named")
 
-    def parameter(self, meta: Meta, parts: list[Any]) -> s.Name:
-        return s.Name(_word(parts[0]), span=_span(meta))
+    def parameter(self, span: s.Span, parts: Parts) -> s.Name:
+        return s.Name(_word(parts[0]), span=span)
 
-    def equivalence(self, meta: Meta, parts: list[Any]) -> s.Equivalence:
-        return s.Equivalence(tuple(parts), span=_span(meta))
+    def equivalence(self, span: s.Span, parts: Parts) -> s.Equivalence:
+        return s.Equivalence(tuple(parts), span=span)
 
-    def test(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Expression | None]:
+    def test(self, span: s.Span, parts: Parts) -> tuple[str, s.Expression | None]:
         names = [_word(part) for part in parts if isinstance(part, Token) and part.type != "EQUALS"]
         value = parts[-1] if isinstance(parts[-1], s.Expression) else None
         return ".".join(names), value

@@ -6,7 +6,8 @@ than the engine (lower-casing of rare letters, the last bit of exp) is left to t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator as op
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
@@ -24,7 +25,9 @@ from cepheid.plan.physical import Plan
 Column: TypeAlias = Any  # pyspark.sql.Column
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # NULL instead of an error where a result overflows or a divisor is zero
-_TRYING = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
+TRYING = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
+COMPARISONS: dict[str, Callable[[Column, Column], Column]]
+COMPARISONS = {"=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
 
 class _Unknown(Exception):
@@ -40,7 +43,7 @@ def needed_events(plan: Plan, types: dict[str, Any]) -> Column | None:
         return fixed_keys(plan.bound, types) if plan.exchange.keys else None
     parts = [component_filter(plan.bound, takes, types) for takes in plan.scan.takes]
     known = [part for part in parts if part is not None]
-    return reduce(lambda left, right: left | right, known) if len(known) == len(parts) else None
+    return reduce(op.or_, known) if len(known) == len(parts) else None
 
 
 def component_filter(bound: BoundQuery, takes: Takes, types: dict[str, Any]) -> Column | None:
@@ -52,14 +55,14 @@ def component_filter(bound: BoundQuery, takes: Takes, types: dict[str, Any]) -> 
     if component.types is not None and bound.schema.type is not None:
         parts.append(F.col(quoted(bound.schema.type)).isin(*component.types))
     parts += conditions(takes.conditions, bound, types, component.any or bool(bound.schema.lacks))
-    return reduce(lambda left, right: left & right, parts) if parts else None
+    return reduce(op.and_, parts) if parts else None
 
 
 def fixed_keys(bound: BoundQuery, types: dict[str, Any]) -> Column | None:
     """True for events with the values that equivalence tests fix, which every event of a match must have."""
     tests = [s.Comparison("=", s.Attribute(s.Reference(""), name), value) for name, value in bound.fixed]
     parts = conditions(tests, bound, types, any_null=bound.may_lack)
-    return reduce(lambda left, right: left & right, parts) if parts else None
+    return reduce(op.and_, parts) if parts else None
 
 
 def conditions(
@@ -99,9 +102,9 @@ class _Writer:
     def condition(self, node: s.Expression) -> Column:
         match node:
             case s.And(operands=operands):
-                return reduce(lambda left, right: left & right, self.testable(operands))
+                return reduce(op.and_, self.testable(operands))
             case s.Or(operands=operands):
-                return reduce(lambda left, right: left | right, [self.condition(part) for part in operands])
+                return reduce(op.or_, [self.condition(part) for part in operands])
             case s.Literal(value=bool() as value):
                 return self.F.lit(value)
             case s.Attribute(name=name) if self.bound.schema.type_of(name) is DataType.BOOL:
@@ -134,7 +137,7 @@ class _Writer:
         names = sorted({inner.name for inner in s.walk(node) if isinstance(inner, s.Attribute)})
         texts = [name for name in names if self.bound.schema.type_of(name) is DataType.STRING]
         others = [self.F.rlike(self.attribute(name), self.F.lit(r"[^\x00-\x7F]")) for name in texts]
-        return reduce(lambda left, right: left | right, others, known)
+        return reduce(op.or_, others, known)
 
     def testable(self, operands: Iterable[s.Expression]) -> list[Column]:
         """Those of several conditions that can be tested: fewer of them keep more."""
@@ -178,21 +181,7 @@ class _Writer:
             first, second = self.instant(right, left), self.column(right)
         else:
             first, second = self.value(left), self.value(right)
-        return self.tested(operator, first, second)
-
-    def tested(self, operator: str, first: Column, second: Column) -> Column:
-        match operator:
-            case "=":
-                return first == second
-            case "!=":
-                return first != second
-            case "<":
-                return first < second
-            case "<=":
-                return first <= second
-            case ">":
-                return first > second
-        return first >= second
+        return COMPARISONS[operator](first, second)
 
     def member(self, node: s.Membership, operand: s.Expression, members: Sequence[s.Expression]) -> Column:
         tests = [self.compared("!=" if node.negated else "=", operand, member) for member in members]
@@ -202,7 +191,7 @@ class _Writer:
         alike = len({type(value) for value in plain}) == 1 and len(plain) == len(members) and None not in plain
         if alike and not node.negated and not self.plain_time(operand):
             return self.value(operand).isin(*plain)  # a form that Parquet's filters understand
-        return reduce((lambda left, right: left & right) if node.negated else (lambda left, right: left | right), tests)
+        return reduce(op.and_ if node.negated else op.or_, tests)
 
     # times: compared with a constant they stay timestamps, so that Parquet can skip row groups
 
@@ -259,14 +248,14 @@ class _Writer:
             case s.Arithmetic(operator=operator, left=left, right=right):
                 return self.arithmetic(operator, left, right)
             case s.Comparison(operator=operator, left=left, right=right):
-                return self.tested(operator, self.exact(left), self.exact(right))
+                return COMPARISONS[operator](self.exact(left), self.exact(right))
             case s.Between(operand=operand, low=low, high=high, negated=negated):
                 middle = self.exact(operand)
                 inside = (middle >= self.exact(low)) & (middle <= self.exact(high))
                 return ~inside if negated else inside
             case s.Membership(operand=operand, values=tuple() as members, negated=negated) if members:
                 first = self.exact(operand)
-                found = reduce(lambda left, right: left | right, [first == self.exact(each) for each in members])
+                found = reduce(op.or_, [first == self.exact(each) for each in members])
                 return ~found if negated else found
             case s.IsNull(operand=operand, negated=negated):
                 inner = self.exact(operand)
@@ -274,9 +263,9 @@ class _Writer:
             case s.Not(operand=operand):
                 return ~self.exact(operand)
             case s.And(operands=operands):
-                return reduce(lambda left, right: left & right, map(self.exact, operands))
+                return reduce(op.and_, map(self.exact, operands))
             case s.Or(operands=operands):
-                return reduce(lambda left, right: left | right, map(self.exact, operands))
+                return reduce(op.or_, map(self.exact, operands))
             case s.Call():
                 return self.call(node)
         raise _Unknown
@@ -289,7 +278,7 @@ class _Writer:
         whole = DataType.FLOAT not in (self.type_of(left), self.type_of(right))
         if operator == "/" or not whole:
             sides = [side.cast("double") for side in sides]
-        found = getattr(self.F, _TRYING[operator])(*sides)
+        found = getattr(self.F, TRYING[operator])(*sides)
         return found if whole and operator != "/" else self.F.when(~self.F.isnan(found), found)
 
     def call(self, node: s.Call) -> Column:

@@ -5,12 +5,13 @@ What a string holds can therefore never become code, and a name is a column or a
 
 from __future__ import annotations
 
+import operator as op
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import reduce
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language.library.scalars import TEXT, type_parts
@@ -25,25 +26,11 @@ from cepheid.language.match_recognize.syntax import (
 )
 from cepheid.language.pattern import Span
 from cepheid.runners.spark.pure_functions import PURE_FUNCTIONS
-from cepheid.runners.spark.pushdown import quoted
-
-Column: TypeAlias = Any  # pyspark.sql.Column
+from cepheid.runners.spark.pushdown import COMPARISONS, TRYING, Column, quoted
 
 _DECIMAL = re.compile(r"[+-]?\s*(\d[\d_]*\.\d*|\.\d+)")
-# NULL instead of an error where a result overflows or a divisor is zero
-_TRYING = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
-_TRYING |= {"whole /": "try_divide"}
-_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
-    "=": lambda left, right: left == right,
-    "!=": lambda left, right: left != right,
-    "<": lambda left, right: left < right,
-    "<=": lambda left, right: left <= right,
-    ">": lambda left, right: left > right,
-    ">=": lambda left, right: left >= right,
-    "<=>": lambda left, right: left.eqNullSafe(right),
-    "and": lambda left, right: left & right,
-    "or": lambda left, right: left | right,
-}
+_ARITHMETIC = TRYING | {"whole /": "try_divide"}
+_TESTS = COMPARISONS | {"<=>": lambda left, right: left.eqNullSafe(right), "and": op.and_, "or": op.or_}
 _OTHER_NAMES = {"iff": "if", "strpos": "instr", "starts_with": "startswith"}  # ours that Spark calls otherwise
 _OTHER_TYPES = {"text": "string", "varchar": "string", "char": "string", "datetime": "timestamp", "number": "double"}
 _WITH_LAMBDAS = frozenset(
@@ -131,10 +118,10 @@ class ColumnWriter:
             hint = f"such are {', '.join(sorted(_WITH_LAMBDAS))}"
             self.fail("a lambda is an argument of a function of collections", node.span, "lambda", hint)
         parts = [self.column(each, inside) for each in node.operands]
-        if operator in _COMPARISONS:
-            return _COMPARISONS[operator](parts[0], parts[1])
-        if operator in _TRYING:
-            return getattr(F, _TRYING[operator])(*parts)
+        if operator in _TESTS:
+            return _TESTS[operator](parts[0], parts[1])
+        if operator in _ARITHMETIC:
+            return getattr(F, _ARITHMETIC[operator])(*parts)
         match operator:
             case "not":
                 return ~parts[0]
@@ -144,20 +131,14 @@ class ColumnWriter:
                 return parts[0].isNull()
             case "in":
                 return parts[0].isin(*parts[1:]) if len(parts) > 1 else F.lit(False)
-            case "like":
-                return F.like(*parts)
-            case "ilike":
-                return F.ilike(*parts)
-            case "rlike":
-                return F.rlike(*parts)
+            case "like" | "ilike" | "rlike" | "named_struct":
+                return getattr(F, operator)(*parts)
             case "||":
                 return F.concat(*parts)
             case "div":
                 return F.call_function("div", *parts)
             case "get":
                 return parts[0].getItem(parts[1])
-            case "named_struct":
-                return F.named_struct(*parts)
             case "add months":
                 return parts[0] + F.make_ym_interval(F.lit(0), parts[1])
             case "case":
@@ -219,14 +200,9 @@ class ColumnWriter:
         def made(*values: Column) -> Column:
             return self.column(body, {**inside, **dict(zip(names, values, strict=True))})
 
-        match len(names):
-            case 1:
-                return lambda x: made(x)
-            case 2:
-                return lambda x, y: made(x, y)
-            case 3:
-                return lambda x, y, z: made(x, y, z)
-        self.fail("a lambda has at most three parameters", node.span, "lambda")
+        if len(names) > 3:
+            self.fail("a lambda has at most three parameters", node.span, "lambda")
+        return (lambda x: made(x), lambda x, y: made(x, y), lambda x, y, z: made(x, y, z))[len(names) - 1]
 
 
 def _is_lambda(node: Expression) -> bool:

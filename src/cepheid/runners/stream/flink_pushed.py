@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import times_of
 from cepheid.engine.incremental.flink_core import FlinkCore
 from cepheid.engine.incremental.flink_dicts import DictKinds, FlinkDicts

@@ -16,6 +16,7 @@ from cepheid.engine.data.keys import Codes
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 
+
 def parting_attributes(plans: Sequence[Plan]) -> tuple[str, ...]:
     """The attributes by which keys can sleep; none if an event of one key may matter to another, or time alone may."""
     found = {frozenset(plan.bound.equivalence) for plan in plans}

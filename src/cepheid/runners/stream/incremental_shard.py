@@ -16,7 +16,8 @@ from functools import cached_property, partial
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Int64s, Matches
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.incremental.core import BEGINNING, Core, Replayed
@@ -76,7 +77,8 @@ class ChunkCache:
     @property
     def nbytes(self) -> int:
         """The size of the events."""
-        return sum(table.nbytes for table in self.tables()) + sum(each.nbytes for each in self.above)
+        own: int = sum(table.nbytes for table in self.tables())
+        return own + sum(each.nbytes for each in self.above)
 
 
 class Resident:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.timed import TIMED, Timed
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.timed import Timed
 from cepheid.engine.kernels.compile import borrowing, called_by_address
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.competing import COMPETING_EVENTS, CompetingEvents
-from cepheid.engine.scoring.confidence.shared_competing import WEIGHING, Weighing
-from cepheid.engine.scoring.confidence.undisturbed import EFFORT, EXCLUSIVE, Effort, Exclusive, exclusive
-
-Int64s = npt.NDArray[np.int64]
+from cepheid.engine.scoring.confidence.competing import CompetingEvents
+from cepheid.engine.scoring.confidence.shared_competing import Weighing
+from cepheid.engine.scoring.confidence.undisturbed import Effort, Exclusive, exclusive
 
 
-@borrowing(types.int64(types.int64))
+@borrowing
 def bits_of(number: int) -> int:
     """How many bits are set."""
     count = 0
@@ -27,7 +23,7 @@ def bits_of(number: int) -> int:
     return count
 
 
-@borrowing(types.boolean(INT64S, types.int64))
+@borrowing
 def disturb_all(branches: Int64s, standing: int) -> bool:
     """Does every competitor disturb the match in the standing disjuncts?"""
     for bits in branches:
@@ -36,9 +32,7 @@ def disturb_all(branches: Int64s, standing: int) -> bool:
     return True
 
 
-@called_by_address(
-    EXCLUSIVE(TIMED, INT64S, INT64S, INT64S, types.int64, COMPETING_EVENTS, types.int64, WEIGHING, EFFORT)
-)
+@called_by_address
 def alternatives(
     timed: Timed,
     chosen: Int64s,

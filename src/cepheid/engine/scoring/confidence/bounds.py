@@ -7,19 +7,13 @@ if every instant between its own bounds is possible.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-from numba import types
-
-from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.kernels.compile import borrowing
-
-Int64s = npt.NDArray[np.int64]
 
 NO_WINDOW = 2**61  # longer than any stream, and still far from the edge of 64 bits
 
 
-@borrowing(types.boolean(INT64S, INT64S, INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def tighten(places: Int64s, low: Int64s, high: Int64s, chosen: int, length: int, window: int) -> bool:
     """Narrows low[:chosen] and high[:chosen] to valid bounds; False if no world is left.
 

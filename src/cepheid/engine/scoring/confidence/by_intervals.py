@@ -16,17 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64S
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64s
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.competing_tables import COMPETING_TABLES, CompetingTables, edges, undisturbed
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.float64]
+from cepheid.engine.scoring.confidence.competing_tables import CompetingTables, edges, undisturbed
 
 LONGEST = 60  # events of a match whose gaps are bits of a number
 
@@ -47,10 +41,10 @@ class Sums(NamedTuple):
     start: Int64s  # the interval at hand of each event: its first and its last instant...
     stop: Int64s
     number: Int64s  # ... and its number
-    reach: Rows  # P(the events up to j come in order in their intervals, j at each instant)
-    spared: Rows  # for each ambiguous competitor: P(it has happened by event j without harm)
+    reach: Float64Rows  # P(the events up to j come in order in their intervals, j at each instant)
+    spared: Float64Rows  # for each ambiguous competitor: P(it has happened by event j without harm)
     order: Int64s  # the ambiguous competitors, the latest to begin first
-    later: Rows  # row k: P(none of the first k of them comes before each instant of the last event)
+    later: Float64Rows  # row k: P(none of the first k of them comes before each instant of the last event)
     gap: Int64s  # for each gap where its table begins in `table`; -1: nobody disturbs it alone
     table: Float64s  # P(the event behind it happens at t, and no competitor of this gap alone lies between s and t)
     summed: bool  # the same for all instants s of the event before it from one on to the end of its interval
@@ -59,26 +53,7 @@ class Sums(NamedTuple):
     total: Float64s  # ... and for all of them
 
 
-INTERVALS = types.NamedUniTuple(INT64S, 2, Intervals)
-SUMS = types.NamedTuple(
-    (
-        INT64S,
-        INT64S,
-        INT64S,
-        FLOAT64_ROWS,
-        FLOAT64_ROWS,
-        INT64S,
-        FLOAT64_ROWS,
-        INT64S,
-        FLOAT64S,
-        types.boolean,
-        *(FLOAT64S,) * 3,
-    ),
-    Sums,
-)
-
-
-@kernel(INT64S(INT64S, INT64S, INT64S, INT64S, INT64S))
+@kernel
 def widened(lower: Int64s, upper: Int64s, low: Int64s, high: Int64s, keys: Int64s) -> Int64s:
     """The keys, where some competitor has several gaps: with those gaps for it, too, in which it can never lie.
 
@@ -112,7 +87,7 @@ def widened(lower: Int64s, upper: Int64s, low: Int64s, high: Int64s, keys: Int64
     return found[:count].copy()
 
 
-@borrowing(types.boolean(COMPETING_TABLES))
+@borrowing
 def has_intervals(job: CompetingTables) -> bool:
     """Can intervals be used? Every ambiguous competitor must disturb all gaps inside the match, and none at an end."""
     final = len(job.low) - 1
@@ -127,7 +102,7 @@ def has_intervals(job: CompetingTables) -> bool:
     return True
 
 
-@borrowing(types.boolean(COMPETING_TABLES, types.int64, types.int64), inline=True)
+@inlined
 def begins_interval(job: CompetingTables, step: int, instant: int) -> bool:
     """Does it matter to an ambiguous competitor whether the event happens at this instant or at the one before?"""
     base, place, begins = job.singles[len(job.low) + 1], job.offset[step] + instant, False
@@ -136,7 +111,7 @@ def begins_interval(job: CompetingTables, step: int, instant: int) -> bool:
     return begins
 
 
-@kernel(INTERVALS(COMPETING_TABLES))
+@kernel
 def intervals(job: CompetingTables) -> Intervals:
     """The intervals of all events but the first and the last."""
     final, size = len(job.low) - 1, 0
@@ -155,7 +130,7 @@ def intervals(job: CompetingTables) -> Intervals:
     return Intervals(begin[:count].copy(), first)
 
 
-@kernel(types.float64(COMPETING_TABLES, INTERVALS))
+@kernel
 def intervals_cost(job: CompetingTables, parts: Intervals) -> float:
     """About how many steps it takes, several of which a processor does at once."""
     final = len(job.low) - 1
@@ -176,7 +151,7 @@ def intervals_cost(job: CompetingTables, parts: Intervals) -> float:
     return float(total * (job.high[0] - job.low[0] + 1.0) * (job.high[final] - job.low[final] + 1.0))
 
 
-@kernel(SUMS(COMPETING_TABLES, INTERVALS))
+@kernel
 def new_sums(job: CompetingTables, parts: Intervals) -> Sums:
     """Room for the sums, and all that does not depend on the intervals."""
     length, ambiguous, base = len(job.low), job.disturbs.shape[0], job.singles[len(job.low) + 1]
@@ -216,7 +191,7 @@ def new_sums(job: CompetingTables, parts: Intervals) -> Sums:
     return sums
 
 
-@borrowing(types.void(COMPETING_TABLES, SUMS, types.int64), inline=True)
+@inlined
 def fill_gap(job: CompetingTables, sums: Sums, step: int) -> None:
     """The table of a gap that some competitors disturb alone."""
     low, high, width = job.low[step], job.high[step], job.high[step] - job.low[step] + 1
@@ -230,7 +205,7 @@ def fill_gap(job: CompetingTables, sums: Sums, step: int) -> None:
             sums.table[base + index] = sums.shares[index] * job.weight[place + index]
 
 
-@borrowing(types.void(COMPETING_TABLES, INTERVALS, SUMS))
+@borrowing
 def sum_intervals(job: CompetingTables, parts: Intervals, sums: Sums) -> None:
     """Adds up the table of the last of two gaps over the middle event's instants, from the end of each interval."""
     width = job.high[2] - job.low[2] + 1
@@ -245,7 +220,7 @@ def sum_intervals(job: CompetingTables, parts: Intervals, sums: Sums) -> None:
                     row[index] += behind[index]
 
 
-@borrowing(types.void(COMPETING_TABLES, SUMS, types.int64, types.int64, types.int64, FLOAT64S), inline=True)
+@inlined
 def follow(job: CompetingTables, sums: Sums, step: int, start: int, stop: int, found: Float64s) -> None:
     """P(all up to event `step` come in order in their intervals), for its instants start .. stop: found[0] and on."""
     before, low, high = sums.reach[step - 1], sums.start[step - 1], sums.stop[step - 1]
@@ -278,7 +253,7 @@ def follow(job: CompetingTables, sums: Sums, step: int, start: int, stop: int, f
             target[index] += share * chances[index]
 
 
-@borrowing(types.void(COMPETING_TABLES, SUMS, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def enter(job: CompetingTables, sums: Sums, step: int, start: int, stop: int) -> None:
     """Takes an interval for an event in between."""
     sums.start[step], sums.stop[step] = start, stop
@@ -288,7 +263,7 @@ def enter(job: CompetingTables, sums: Sums, step: int, start: int, stop: int) ->
         sums.spared[step, which] = sums.spared[step - 1, which] + job.point[base + which, place]
 
 
-@borrowing(types.void(COMPETING_TABLES, SUMS, types.int64), inline=True)
+@inlined
 def close(job: CompetingTables, sums: Sums, stop: int) -> None:
     """Adds up, for the choice of intervals at hand, the instants of the last event up to `stop`."""
     final, base = len(job.low) - 1, job.singles[len(job.low) + 1]
@@ -329,7 +304,7 @@ def close(job: CompetingTables, sums: Sums, stop: int) -> None:
         alone[index] += whole * shares[index]
 
 
-@borrowing(types.void(COMPETING_TABLES, INTERVALS, SUMS, types.int64))
+@borrowing
 def follow_first(job: CompetingTables, parts: Intervals, sums: Sums, first: int) -> None:
     """Goes through all choices of intervals behind one instant of the first event."""
     final, base = len(job.low) - 1, job.singles[len(job.low) + 1]
@@ -357,7 +332,7 @@ def follow_first(job: CompetingTables, parts: Intervals, sums: Sums, first: int)
                 sums.number[step] = parts.first[step]
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES, INTERVALS))
+@kernel
 def by_intervals(job: CompetingTables, parts: Intervals) -> tuple[float, int, int]:
     """The probability and the tightest range."""
     final, sums = len(job.low) - 1, new_sums(job, parts)

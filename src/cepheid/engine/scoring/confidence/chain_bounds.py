@@ -9,20 +9,14 @@ of them (an interval that lies in two gaps holds the instant between them), so t
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-from numba import types
-
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.timed import TIMED, Timed, between, onwards, up_to
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.timed import Timed, between, onwards, up_to
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.scoring.confidence.competing_tables import independent
 from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants
 
-Int64s = npt.NDArray[np.int64]
 
-
-@borrowing(types.boolean(TIMED, INT64S, INT64S))
+@borrowing
 def without_holes(timed: Timed, chosen: Int64s, keys: Int64s) -> bool:
     """Are all instants within the bounds of all these events possible?"""
     gaps = len(chosen) + 1
@@ -35,7 +29,7 @@ def without_holes(timed: Timed, chosen: Int64s, keys: Int64s) -> bool:
     return True
 
 
-@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S))
+@borrowing
 def at_most(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> float:
     """An upper bound at once: P(no competitor disturbs the match), each at the instants that suit it best."""
     gaps, final = len(low) + 1, len(low) - 1
@@ -57,7 +51,7 @@ def at_most(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> float:
     return total
 
 
-@borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S))
+@borrowing
 def at_least_of_bound(timed: Timed, low: Int64s, high: Int64s, window: int, keys: Int64s) -> float:
     """Which part of the upper bound the confidence is at least: 1 - p - q by (1 - p)(1 - q) where both are largest."""
     gaps, final = len(low) + 1, len(low) - 1
@@ -76,7 +70,7 @@ def at_least_of_bound(timed: Timed, low: Int64s, high: Int64s, window: int, keys
     return min(total, 1.0)
 
 
-@borrowing(types.float64(INT64S, INT64S, types.int64, INT64S))
+@borrowing
 def bounds_cost(low: Int64s, high: Int64s, window: int, keys: Int64s) -> float:
     """About how many steps the bounds take."""
     total, final = 0.0, len(low) - 1
@@ -89,9 +83,7 @@ def bounds_cost(low: Int64s, high: Int64s, window: int, keys: Int64s) -> float:
     return total
 
 
-@kernel(
-    types.Tuple((types.float64, types.float64, types.int64, types.int64))(TIMED, *(INT64S,) * 3, types.int64, INT64S)
-)
+@kernel
 def bounds_of(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s
 ) -> tuple[float, float, int, int]:

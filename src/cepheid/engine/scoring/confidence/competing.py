@@ -8,18 +8,17 @@ under contiguity every other event (of the partition).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed, between, first_beyond, first_reaching
 from cepheid.engine.kernels.arrays import grown
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
-from cepheid.engine.kernels.conditions import EVENT, FUNCTION, RIGHT, agrees, holds, test_holds
-from cepheid.engine.kernels.partial_matches import NODES, Nodes, holds_event, joins, load, put_event
+from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address, kernel
+from cepheid.engine.kernels.conditions import EVENT, RIGHT, agrees, holds, test_holds
+from cepheid.engine.kernels.partial_matches import Nodes, holds_event, joins, load, put_event
 from cepheid.engine.program.tables import (
     AFTER_PLACE,
     BEGIN,
@@ -27,14 +26,10 @@ from cepheid.engine.program.tables import (
     CONTIGUOUS,
     KLEENE,
     NEEDS,
-    PROGRAM,
     SKIP_ANY,
     Program,
 )
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore
-
-Int64s = npt.NDArray[np.int64]
-Int64Rows = npt.NDArray[np.int64]
+from cepheid.engine.scoring.match_score import MatchScore
 
 
 class CompetingEvents(NamedTuple):
@@ -44,10 +39,7 @@ class CompetingEvents(NamedTuple):
     branches: Int64s
 
 
-COMPETING_EVENTS = types.NamedUniTuple(INT64S, 2, CompetingEvents)
-
-
-@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64S))
+@kernel
 def merged(keys: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
     """The keys in order, each once, with the bits of all its mentions."""
     order = np.argsort(keys)
@@ -62,21 +54,18 @@ def merged(keys: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
     return one[:found].copy(), bits[:found].copy()
 
 
-@borrowing(types.boolean(PROGRAM))
+@borrowing
 def has_competing_events(program: Program) -> bool:
     """Can anybody be in the way of a match of this query?"""
     return bool(program.strategy != SKIP_ANY or program.negatives > 0)
 
 
-@called_by_address(
-    types.int64(INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64),
-    borrows=True,
-)
+@borrowing_by_address
 def killing(
     compared: Int64Rows,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     node: int,
     negation: int,
@@ -102,18 +91,13 @@ def killing(
     return bits
 
 
-@called_by_address(
-    types.boolean(
-        INT64S, INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64
-    ),
-    borrows=True,
-)
+@borrowing_by_address
 def could_join(
     begins_groups: Int64s,
     compared: Int64Rows,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     node: int,
     event: int,
@@ -145,29 +129,14 @@ def could_join(
     return True
 
 
-@called_by_address(
-    COMPETING_EVENTS(
-        TIMED,
-        MATCH_SCORE,
-        STACKS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        types.int64,
-        INT64S,
-        INT64S,
-        INT64S,
-        types.int64,
-    )
-)
+@called_by_address
 def competing_events(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     part: int,
     chain: Int64s,

@@ -5,17 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import TIMED, Timed
+from cepheid.engine.data.timed import Timed
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.float64]
 
 
 class CompetingTables(NamedTuple):
@@ -33,39 +27,17 @@ class CompetingTables(NamedTuple):
     offset: Int64s
     weight: Float64s  # P(event j happens at t)
     singles: Int64s
-    disturbs: npt.NDArray[np.int64]  # for each ambiguous competitor a row: which gaps it could disturb
-    point: Rows  # for each competitor: P(T = t)
-    before: Rows  # P(T <= t)
-    after: Rows  # P(T >= t)
-    early: Rows  # P(T <= t - window), for the instants of the last event
-    late: Rows  # P(T >= t + window), for those of the first
+    disturbs: Int64Rows  # for each ambiguous competitor a row: which gaps it could disturb
+    point: Float64Rows  # for each competitor: P(T = t)
+    before: Float64Rows  # P(T <= t)
+    after: Float64Rows  # P(T >= t)
+    early: Float64Rows  # P(T <= t - window), for the instants of the last event
+    late: Float64Rows  # P(T >= t + window), for those of the first
     first: Int64s  # for each competitor its first and its last instant
     last: Int64s
 
 
-COMPETING_TABLES = types.NamedTuple(
-    (
-        INT64S,
-        INT64S,
-        types.int64,
-        types.boolean,
-        INT64S,
-        FLOAT64S,
-        INT64S,
-        INT64_ROWS,
-        FLOAT64_ROWS,
-        FLOAT64_ROWS,
-        FLOAT64_ROWS,
-        FLOAT64_ROWS,
-        FLOAT64_ROWS,
-        INT64S,
-        INT64S,
-    ),
-    CompetingTables,
-)
-
-
-@borrowing(types.void(TIMED, types.int64, INT64S, INT64S, FLOAT64S))
+@borrowing
 def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float64s) -> None:
     """P(T = t) for all t in low[0] .. high[0], low[1] .. high[1] and so on."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
@@ -79,7 +51,7 @@ def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float
             index += 1
 
 
-@borrowing(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
+@borrowing
 def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
     """P(it happened, and T <= t + shift) for the same instants."""
     exists = timed.exists[event]
@@ -96,7 +68,7 @@ def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: in
             index += 1
 
 
-@borrowing(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
+@borrowing
 def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
     """P(T >= t + shift) for the same instants; what never happens counts as later than anything."""
     exists = timed.exists[event]
@@ -113,8 +85,8 @@ def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int
             index += 1
 
 
-@kernel(types.Tuple((INT64S, INT64S, INT64_ROWS))(INT64S, types.int64))
-def by_gap(keys: Int64s, gaps: int) -> tuple[Int64s, Int64s, npt.NDArray[np.int64]]:
+@kernel
+def by_gap(keys: Int64s, gaps: int) -> tuple[Int64s, Int64s, Int64Rows]:
     """Competitors in the order that `CompetingTables` wants, its `singles` and its `disturbs`."""
     singles = np.zeros(gaps + 1, np.int64)
     number, multiple = 0, 0
@@ -145,14 +117,14 @@ def by_gap(keys: Int64s, gaps: int) -> tuple[Int64s, Int64s, npt.NDArray[np.int6
     return competitors, singles, disturbs
 
 
-@kernel(COMPETING_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S))
+@kernel
 def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> CompetingTables:
     """The match and its competitors; `keys` holds competitor * (number of gaps) + gap, sorted, each once."""
     competitors, singles, disturbs = by_gap(keys, len(chosen) + 1)
     return tables(timed, chosen, low, high, window, competitors, singles, disturbs)
 
 
-@kernel(COMPETING_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S))
+@kernel
 def independent(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> CompetingTables:
     """The same as if a competitor of several gaps were as many competitors that know nothing of each other."""
     gaps = len(chosen) + 1
@@ -166,7 +138,7 @@ def independent(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window:
     return tables(timed, chosen, low, high, window, competitors, singles, np.zeros((0, gaps), np.int64))
 
 
-@called_by_address(COMPETING_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, INT64_ROWS))
+@called_by_address
 def tables(
     timed: Timed,
     chosen: Int64s,
@@ -175,7 +147,7 @@ def tables(
     window: int,
     competitors: Int64s,
     singles: Int64s,
-    disturbs: npt.NDArray[np.int64],
+    disturbs: Int64Rows,
 ) -> CompetingTables:
     """All the probabilities for a match and its competitors, which are in the order that `CompetingTables` wants."""
     length = len(chosen)
@@ -215,21 +187,10 @@ def tables(
     )
 
 
-@borrowing(
-    types.void(
-        FLOAT64_ROWS,
-        FLOAT64_ROWS,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-        FLOAT64S,
-    )
-)
+@borrowing
 def undisturbed(
-    before: Rows,
-    after: Rows,
+    before: Float64Rows,
+    after: Float64Rows,
     competitor_from: int,
     competitor_to: int,
     start: int,
@@ -246,7 +207,7 @@ def undisturbed(
             shares[index] *= happened + later[index]
 
 
-@borrowing(types.float64(COMPETING_TABLES, types.int64, types.int64))
+@borrowing
 def edges(job: CompetingTables, first: int, last: int) -> float:
     """The same for the gaps before the first and after the last event of the match, and their instants."""
     final = len(job.low) - 1

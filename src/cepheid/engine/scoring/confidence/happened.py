@@ -12,19 +12,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64S
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64s
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.data.timed import Timed
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.scoring.confidence.competing_tables import spread_after, spread_before, spread_point
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.float64]
 
 MOST_BITS = 10
 EVERY = 0  # the gap of a competitor that disturbs all gaps between the events of the match
@@ -40,10 +34,7 @@ class Undecided(NamedTuple):
     bits: int  # at most so many at a time; -1: some competitor disturbs some gaps and not others
 
 
-UNDECIDED = types.NamedTuple((*(INT64S,) * 4, types.int64), Undecided)
-
-
-@kernel(UNDECIDED(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64S))
+@kernel
 def undecided(lower: Int64s, upper: Int64s, exists: Float64s, low: Int64s, high: Int64s, keys: Int64s) -> Undecided:
     """The competing events, by their keys: competitor * (number of gaps) + gap, sorted, each once."""
     final, gaps, count, fits = len(low) - 1, len(low) + 1, 0, len(low) > 1
@@ -73,7 +64,7 @@ def undecided(lower: Int64s, upper: Int64s, exists: Float64s, low: Int64s, high:
     return Undecided(event, gap, enters, leaves, bits)
 
 
-@borrowing(types.UniTuple(types.int64, 2)(INT64S, INT64S, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def span(low: Int64s, high: Int64s, gap: int, first: int, last: int) -> tuple[int, int]:
     """From which step to which one it is not decided whether a competitor has happened that comes in first .. last."""
     final = len(low) - 1
@@ -90,7 +81,7 @@ def span(low: Int64s, high: Int64s, gap: int, first: int, last: int) -> tuple[in
     return gap - 1, gap - 1 if last < low[gap] else gap
 
 
-@borrowing(types.float64(UNDECIDED, INT64S, INT64S, types.int64))
+@borrowing
 def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) -> float:
     """About how many steps it takes, several of which a processor does at once."""
     if competing.bits < 0 or competing.bits > MOST_BITS:
@@ -112,7 +103,7 @@ def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) 
     )  # each that the window is cut for
 
 
-@borrowing(types.void(TIMED, UNDECIDED, types.int64, types.int64, INT64S, INT64S, FLOAT64S), inline=True)
+@inlined
 def harmless(
     timed: Timed, competing: Undecided, competitor: int, step: int, low: Int64s, high: Int64s, row: Float64s
 ) -> None:
@@ -130,8 +121,10 @@ def harmless(
             row[index] *= exists
 
 
-@borrowing(types.void(FLOAT64_ROWS, FLOAT64_ROWS, types.int64, types.int64, types.int64, types.int64, types.int64))
-def carry(now: Rows, behind: Rows, states: int, start: int, width: int, next_start: int, next_width: int) -> None:
+@borrowing
+def carry(
+    now: Float64Rows, behind: Float64Rows, states: int, start: int, width: int, next_start: int, next_width: int
+) -> None:
     """The running sums: for each instant of the next event, what came before it."""
     passed = min(max(next_start - start, 0), width)
     for state in range(states):
@@ -146,8 +139,8 @@ def carry(now: Rows, behind: Rows, states: int, start: int, width: int, next_sta
             at += 1
 
 
-@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, FLOAT64S, types.int64))
-def take_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> None:
+@borrowing
+def take_bit(now: Float64Rows, slot: int, count: int, row: Float64s, width: int) -> None:
     """A bit less: what had not happened without harm must do so now."""
     below = (1 << slot) - 1
     for state in range(1 << (count - 1)):
@@ -157,8 +150,8 @@ def take_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> Non
             target[index] = done[index] + row[index] * waiting[index]
 
 
-@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, FLOAT64S, types.int64))
-def set_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> None:
+@borrowing
+def set_bit(now: Float64Rows, slot: int, count: int, row: Float64s, width: int) -> None:
     """What had not happened may do so now."""
     for state in range(1 << count):
         if (state >> slot) & 1 == 0:
@@ -167,8 +160,8 @@ def set_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> None
                 target[index] += row[index] * waiting[index]
 
 
-@borrowing(types.void(FLOAT64_ROWS, types.int64, FLOAT64S, types.int64))
-def give_bit(now: Rows, count: int, row: Float64s, width: int) -> None:
+@borrowing
+def give_bit(now: Float64Rows, count: int, row: Float64s, width: int) -> None:
     """A bit more: it may have happened by now."""
     for state in range(1 << count):
         target, waiting = now[state | (1 << count)], now[state]
@@ -179,17 +172,14 @@ def give_bit(now: Rows, count: int, row: Float64s, width: int) -> None:
 class Room(NamedTuple):
     """Room for the sums: by who has happened and by instant."""
 
-    now: Rows
-    behind: Rows
+    now: Float64Rows
+    behind: Float64Rows
     row: Float64s
     factor: Float64s
     slots: Int64s  # those that have a bit
 
 
-ROOM = types.NamedTuple((FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64S, FLOAT64S, INT64S), Room)
-
-
-@borrowing(types.int64(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64_ROWS, ROOM))
+@borrowing
 def decide(
     timed: Timed,
     competing: Undecided,
@@ -198,7 +188,7 @@ def decide(
     high: Int64s,
     step: int,
     count: int,
-    now: Rows,
+    now: Float64Rows,
     room: Room,
 ) -> int:
     """One event of the match: who has happened by its instants, and what they weigh. Returns how many have a bit."""
@@ -232,7 +222,7 @@ def decide(
     return count
 
 
-@borrowing(types.Tuple((types.float64, types.int64))(TIMED, UNDECIDED, INT64S, INT64S, INT64S, ROOM))
+@borrowing
 def summed(
     timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, room: Room
 ) -> tuple[float, int]:
@@ -257,17 +247,14 @@ def summed(
 class Three(NamedTuple):
     """Three events: by competitor, and in the row behind for the event itself, what `harmless` says of each."""
 
-    before: Rows  # the instants of the first event; in the last row: room for the sum
-    chances: Rows  # ... of the middle one
-    after: Rows  # ... and of the last one
-    starts: Rows  # room: by who has happened by the middle event, and by instant of the first one
-    ends: Rows  # the same for the last one
+    before: Float64Rows  # the instants of the first event; in the last row: room for the sum
+    chances: Float64Rows  # ... of the middle one
+    after: Float64Rows  # ... and of the last one
+    starts: Float64Rows  # room: by who has happened by the middle event, and by instant of the first one
+    ends: Float64Rows  # the same for the last one
 
 
-THREE = types.NamedUniTuple(FLOAT64_ROWS, 5, Three)
-
-
-@kernel(THREE(types.int64, types.int64, types.int64, types.int64, types.int64))
+@kernel
 def new_three(competing: int, bits: int, first: int, middle: int, last: int) -> Three:
     """Room for so many competing events and instants."""
     states = 1 << bits
@@ -280,7 +267,7 @@ def new_three(competing: int, bits: int, first: int, middle: int, last: int) -> 
     )
 
 
-@borrowing(types.void(TIMED, UNDECIDED, INT64S, INT64S, INT64S, THREE))
+@borrowing
 def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
     """All that depends on one event only."""
     number = len(competing.event)
@@ -295,7 +282,7 @@ def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, 
     spread_point(timed, chosen[2], low[2:], high[2:], three.after[number])
 
 
-@borrowing(types.int64(THREE, INT64S, INT64S, types.int64))
+@borrowing
 def run_from(three: Three, low: Int64s, high: Int64s, middle: int) -> int:
     """The last instant of the middle event up to which nothing changes for competitors or for a neighbour."""
     stop, number = middle, three.chances.shape[0]
@@ -308,7 +295,7 @@ def run_from(three: Three, low: Int64s, high: Int64s, middle: int) -> int:
     return stop
 
 
-@borrowing(types.int64(UNDECIDED, THREE, INT64S, INT64S, types.int64, types.int64))
+@borrowing
 def fill_run(competing: Undecided, three: Three, low: Int64s, high: Int64s, begin: int, stop: int) -> int:
     """What both sides weigh while the middle event lies in begin .. stop; how many competitors tie one to the other."""
     number, at, count = len(competing.event), begin - low[1], 0
@@ -348,7 +335,7 @@ def fill_run(competing: Undecided, three: Three, low: Int64s, high: Int64s, begi
     return count
 
 
-@borrowing(types.void(THREE, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def tie(three: Three, competitor: int, at: int, count: int) -> None:
     """A bit more: a competitor may have happened by the middle event, or it comes from the last one on."""
     before, after, chance = three.before[competitor], three.after[competitor], three.chances[competitor, at]
@@ -362,10 +349,7 @@ def tie(three: Three, competitor: int, at: int, count: int) -> None:
             waiting[index] *= after[index]
 
 
-RANGED = types.Tuple((types.float64, types.int64, types.int64))
-
-
-@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, THREE))
+@borrowing
 def by_runs_of_the_middle(
     timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, three: Three
 ) -> tuple[float, int, int]:
@@ -402,7 +386,7 @@ def by_runs_of_the_middle(
     return total, earliest, low[2] + latest
 
 
-@borrowing(types.int64(FLOAT64S, FLOAT64S, types.int64, types.int64), inline=True)
+@inlined
 def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
     """The last possible instant of the last event, in the window of the last possible one of the first; -1: none is."""
     first = len(share) - 1
@@ -414,7 +398,7 @@ def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
     return last
 
 
-@kernel(ROOM(types.int64, types.int64))
+@kernel
 def new_room(bits: int, widest: int) -> Room:
     """Room for so many bits and instants."""
     states = 1 << bits
@@ -427,7 +411,7 @@ def new_room(bits: int, widest: int) -> Room:
     )
 
 
-@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, ROOM))
+@borrowing
 def from_event_to_event(
     timed: Timed,
     competing: Undecided,
@@ -465,7 +449,7 @@ def from_event_to_event(
     return total, earliest, latest
 
 
-@kernel(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64))
+@kernel
 def by_who_happened(
     timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
 ) -> tuple[float, int, int]:

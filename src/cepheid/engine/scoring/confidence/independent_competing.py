@@ -8,19 +8,14 @@ event to the last, each first instant is followed on its own; the last step then
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S
+from cepheid.engine.data.arrays import Float64Rows, Float64s
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.competing_tables import COMPETING_TABLES, CompetingTables, edges, undisturbed
-
-Float64s = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.float64]
+from cepheid.engine.scoring.confidence.competing_tables import CompetingTables, edges, undisturbed
 
 
-@borrowing(types.float64(COMPETING_TABLES))
+@borrowing
 def pairs_cost(job: CompetingTables) -> float:
     """About how many steps it takes."""
     total, width = 0.0, job.high[0] - job.low[0] + 1.0
@@ -32,8 +27,8 @@ def pairs_cost(job: CompetingTables) -> float:
     return total
 
 
-@kernel(FLOAT64_ROWS(COMPETING_TABLES, types.int64))
-def transition(job: CompetingTables, step: int) -> Rows:
+@kernel
+def transition(job: CompetingTables, step: int) -> Float64Rows:
     """P(event `step` happens at t, and no competitor lies strictly between s and t): s in rows, t in columns."""
     before_low, before_high, low, high = job.low[step - 1], job.high[step - 1], job.low[step], job.high[step]
     chances = np.zeros((before_high - before_low + 1, high - low + 1))
@@ -58,8 +53,8 @@ def transition(job: CompetingTables, step: int) -> Rows:
     return chances
 
 
-@kernel(FLOAT64S(FLOAT64S, FLOAT64_ROWS))
-def moved_on(now: Float64s, chances: Rows) -> Float64s:
+@kernel
+def moved_on(now: Float64s, chances: Float64Rows) -> Float64s:
     """One event further."""
     following = np.zeros(chances.shape[1])
     for row in range(chances.shape[0]):
@@ -70,7 +65,7 @@ def moved_on(now: Float64s, chances: Rows) -> Float64s:
     return following
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES))
+@kernel
 def uncoupled(job: CompetingTables) -> tuple[float, int, int]:
     """The probability and the tightest range, where the window cannot be missed and nothing happens at the edges."""
     length = len(job.low)
@@ -112,7 +107,7 @@ def uncoupled(job: CompetingTables) -> tuple[float, int, int]:
     return total, earliest, latest
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES))
+@kernel
 def coupled(job: CompetingTables) -> tuple[float, int, int]:
     """The probability and the tightest range, where it matters how far the first event is from the last."""
     length = len(job.low)
@@ -170,7 +165,7 @@ def coupled(job: CompetingTables) -> tuple[float, int, int]:
     return total, earliest, latest
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES))
+@kernel
 def by_pairs_of_instants(job: CompetingTables) -> tuple[float, int, int]:
     """The probability and the tightest range."""
     return coupled(job) if job.coupled else uncoupled(job)

@@ -11,16 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching
+from cepheid.engine.data.arrays import Float64Rows, Int64Rows, Int64s
+from cepheid.engine.data.timed import Stacks, Timed, first_beyond, first_reaching
 from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program
-
-Int64s = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int64]
+from cepheid.engine.program.tables import KLEENE, SKIP_NEXT, Program
 
 SHAPES = 4096  # that are remembered; a new one may take the place of one that hashes alike...
 WAYS = 4  # ... and has so many places to choose from
@@ -32,17 +27,14 @@ CONFIDENCE, EARLIEST, LATEST, BOUNDED = range(4)  # two are counted from the fir
 class Memory(NamedTuple):
     """Shapes and what they are worth."""
 
-    shapes: Rows  # a row for each: its numbers
+    shapes: Int64Rows  # a row for each: its numbers
     sizes: Int64s  # how many numbers; 0: nothing is remembered here
-    values: npt.NDArray[np.float64]
+    values: Float64Rows
     shape: Int64s  # room for the shape at hand
     bounded: Int64s  # one number: how many confidences that are asked for came of bounds, remembered ones included
 
 
-MEMORY = types.NamedTuple((INT64_ROWS, INT64S, FLOAT64_ROWS, INT64S, INT64S), Memory)
-
-
-@kernel(MEMORY())
+@kernel
 def new_memory() -> Memory:
     """Nothing is remembered yet."""
     return Memory(
@@ -54,8 +46,8 @@ def new_memory() -> Memory:
     )
 
 
-@borrowing(types.boolean(PROGRAM, INT64_ROWS))
-def fits_decide(program: Program, compared: Rows) -> bool:
+@borrowing
+def fits_decide(program: Program, compared: Int64Rows) -> bool:
     """Is whoever fits a place a competitor there, whatever was chosen before?"""
     if program.strategy != SKIP_NEXT or program.negatives > 0 or compared.shape[0] > 0 or program.judged:
         return False
@@ -65,7 +57,7 @@ def fits_decide(program: Program, compared: Rows) -> bool:
     return True
 
 
-@borrowing(types.int64(TIMED, MEMORY, INT64S, INT64S, INT64S))
+@borrowing
 def shape_of_match(timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, high: Int64s) -> int:
     """Writes down how the events of a match lie to each other; how many numbers that are, 0: too many.
 
@@ -82,7 +74,7 @@ def shape_of_match(timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, hi
     return size
 
 
-@borrowing(types.int64(TIMED, MEMORY, INT64S, INT64S, INT64S, INT64S))
+@borrowing
 def shape_with_competitors(
     timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, high: Int64s, keys: Int64s
 ) -> int:
@@ -101,7 +93,7 @@ def shape_with_competitors(
     return size
 
 
-@borrowing(types.int64(TIMED, STACKS, MEMORY, types.int64, INT64S, INT64S, INT64S))
+@borrowing
 def shape_of(timed: Timed, stacks: Stacks, memory: Memory, part: int, chosen: Int64s, low: Int64s, high: Int64s) -> int:
     """The same with all that fits its places, for queries where these are its competitors."""
     shape, start, size = memory.shape, low[0], shape_of_match(timed, memory, chosen, low, high)
@@ -131,7 +123,7 @@ def shape_of(timed: Timed, stacks: Stacks, memory: Memory, part: int, chosen: In
     return size
 
 
-@borrowing(types.int64(MEMORY, types.int64))
+@borrowing
 def place_in_memory(memory: Memory, size: int) -> int:
     """Where the shape at hand is remembered, or would be."""
     mixed = np.int64(size)
@@ -145,7 +137,7 @@ def place_in_memory(memory: Memory, size: int) -> int:
     return first ^ int((mixed >> 20) & (WAYS - 1))
 
 
-@borrowing(types.boolean(MEMORY, types.int64, types.int64))
+@borrowing
 def is_known(memory: Memory, slot: int, size: int) -> bool:
     """Is it the shape at hand that is remembered there?"""
     if memory.sizes[slot] != size:
@@ -156,7 +148,7 @@ def is_known(memory: Memory, slot: int, size: int) -> bool:
     return True
 
 
-@borrowing(types.void(MEMORY, *(types.int64,) * 3, types.float64, types.int64, types.int64, types.boolean))
+@borrowing
 def remember(
     memory: Memory, slot: int, size: int, start: int, confidence: float, earliest: int, latest: int, bounded: bool
 ) -> None:

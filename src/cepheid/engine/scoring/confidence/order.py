@@ -10,17 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
-from cepheid.engine.data.timed import TIMED, Timed, at_instant, between
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
+from cepheid.engine.data.timed import Timed, at_instant, between
+from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, kernel
 from cepheid.engine.scoring.confidence.bounds import NO_WINDOW
-from cepheid.engine.scoring.confidence.memory import MEMORY, Memory, new_memory
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
+from cepheid.engine.scoring.confidence.memory import Memory, new_memory
 
 
 class Workspace(NamedTuple):
@@ -29,18 +24,13 @@ class Workspace(NamedTuple):
     one: Float64s  # as wide as the widest interval
     two: Float64s
     three: Float64s
-    left: npt.NDArray[np.float64]  # a row for each instant, a column for each event
-    words: npt.NDArray[np.float64]  # events x events
-    more: npt.NDArray[np.float64]
+    left: Float64Rows  # a row for each instant, a column for each event
+    words: Float64Rows  # events x events
+    more: Float64Rows
     memory: Memory  # of matches that were judged before
 
 
-WORKSPACE = types.NamedTuple(
-    (FLOAT64S, FLOAT64S, FLOAT64S, FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64_ROWS, MEMORY), Workspace
-)
-
-
-@kernel(WORKSPACE(types.int64, types.int64))
+@kernel
 def workspace(width: int, length: int) -> Workspace:
     """A workspace for matches of some length, whose events have at most so many instants."""
     return Workspace(
@@ -54,7 +44,7 @@ def workspace(width: int, length: int) -> Workspace:
     )
 
 
-@borrowing(types.float64(types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def pairs_before(first_low: int, first_high: int, second_low: int, second_high: int) -> float:
     """How many pairs of instants, one from each interval, come in order.
 
@@ -71,7 +61,7 @@ def pairs_before(first_low: int, first_high: int, second_low: int, second_high: 
     return pairs
 
 
-@borrowing(types.float64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def triples_before(
     low: int, high: int, mid_low: int, mid_high: int, last_low: int, last_high: int, window: int
 ) -> float:
@@ -91,15 +81,15 @@ def triples_before(
     return triples
 
 
-@borrowing(types.float64(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
+@borrowing
 def counted(
     lower: Int64s,
     upper: Int64s,
     share: Float64s,
     base: Int64s,
     chosen: Int64s,
-    lows: npt.NDArray[np.int64],
-    highs: npt.NDArray[np.int64],
+    lows: Int64Rows,
+    highs: Int64Rows,
     length: int,
     window: int,
 ) -> float:
@@ -143,7 +133,7 @@ def counted(
     return total
 
 
-@borrowing(types.float64(TIMED, types.int64, types.int64))
+@borrowing
 def precedes(timed: Timed, first: int, second: int) -> float:
     """P(the first event happens before the second)."""
     low, high = timed.lower[first], timed.upper[first]
@@ -158,7 +148,7 @@ def precedes(timed: Timed, first: int, second: int) -> float:
     return total
 
 
-@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S))
+@borrowing
 def forwards(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, sums: Float64s, spare: Float64s
 ) -> float:
@@ -184,7 +174,7 @@ def forwards(
     return total
 
 
-@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S))
+@borrowing
 def backwards(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, parts: Float64s, spare: Float64s
 ) -> float:
@@ -208,7 +198,7 @@ def backwards(
     return total
 
 
-@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE))
+@borrowing
 def cluster(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, room: Workspace) -> float:
     """P(chosen[first:last + 1] in order, each within low .. high)."""
     if first == last:
@@ -220,9 +210,7 @@ def cluster(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int,
     return forwards(timed, chosen, low, high, first, last, room.one, room.two)
 
 
-@borrowing(
-    types.float64(TIMED, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64)
-)
+@borrowing
 def apart_within(
     timed: Timed, one: int, two: int, one_low: int, one_high: int, two_low: int, two_high: int, window: int
 ) -> float:
@@ -238,7 +226,7 @@ def apart_within(
     return total
 
 
-@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE))
+@borrowing
 def overlapping_within(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Workspace
 ) -> float:
@@ -295,7 +283,7 @@ def overlapping_within(
     return total
 
 
-@called_by_address(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE), borrows=True)
+@borrowing_by_address
 def ordered_within(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Workspace
 ) -> float:

@@ -14,17 +14,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.competing_tables import COMPETING_TABLES, CompetingTables, edges, undisturbed
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.float64]
+from cepheid.engine.scoring.confidence.competing_tables import CompetingTables, edges, undisturbed
 
 MAX_AMBIGUOUS = 20  # competitors that may have happened or not at one step of the sweep
 
@@ -37,16 +31,13 @@ class Weighing(NamedTuple):
     table: Int64s  # for each gap its table, -1: the score is 1; no gaps at all: every world counts in full
 
 
-WEIGHING = types.NamedTuple((FLOAT64S, INT64S, INT64S), Weighing)
-
-
-@kernel(WEIGHING())
+@kernel
 def unweighed() -> Weighing:
     """Every world counts in full."""
     return Weighing(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-@borrowing(types.float64(WEIGHING, types.int64, types.int64), inline=True)
+@inlined
 def weight_of(weighing: Weighing, gap: int, span: int) -> float:
     """What a gap counts for that spans some instants."""
     if len(weighing.table) == 0 or weighing.table[gap] < 0:
@@ -54,21 +45,21 @@ def weight_of(weighing: Weighing, gap: int, span: int) -> float:
     return float(weighing.score[weighing.first[weighing.table[gap]] + span])
 
 
-@borrowing(types.float64(WEIGHING, types.int64, types.int64, types.int64))
+@borrowing
 def weight_of_edges(weighing: Weighing, window: int, first: int, last: int) -> float:
     """What the gaps before the first and after the last event count for: both reach over the rest of the window."""
     span, final = window - (last - first), len(weighing.table) - 1
     return float(weight_of(weighing, 0, span) * weight_of(weighing, final, span))
 
 
-@kernel(types.boolean(COMPETING_TABLES, WEIGHING))
+@kernel
 def is_tied(job: CompetingTables, weighing: Weighing) -> bool:
     """Does it matter how far the first event is from the last?"""
     final = len(weighing.table) - 1
     return bool(job.coupled or (final >= 0 and (weighing.table[0] >= 0 or weighing.table[final] >= 0)))
 
 
-@kernel(types.void(COMPETING_TABLES, types.int64, types.int64, FLOAT64S))
+@kernel
 def later(job: CompetingTables, first: int, last: int, shares: Float64s) -> None:
     """For each ambiguous competitor: P(it has not happened by the last event of the match, and never disturbs it)."""
     final = len(job.low) - 1
@@ -85,13 +76,11 @@ def later(job: CompetingTables, first: int, last: int, shares: Float64s) -> None
         shares[which] = share
 
 
-@kernel(
-    types.void(FLOAT64_ROWS, FLOAT64_ROWS, INT64_ROWS, types.int64, types.int64, types.int64, types.int64, FLOAT64S),
-)
+@kernel
 def happening(
-    point: Rows,
-    before: Rows,
-    disturbs: npt.NDArray[np.int64],
+    point: Float64Rows,
+    before: Float64Rows,
+    disturbs: Int64Rows,
     base: int,
     step: int,
     start: int,
@@ -111,7 +100,7 @@ def happening(
 # --- the sweep --------------------------------------------------------------------------------------------------
 
 
-@kernel(types.int64(COMPETING_TABLES, types.int64, INT64S, types.int64))
+@kernel
 def admit(job: CompetingTables, step: int, slots: Int64s, count: int) -> int:
     """Gives a slot to each ambiguous competitor that may have happened by this event of the match; returns how many."""
     base = job.singles[len(job.low) + 1]
@@ -123,14 +112,14 @@ def admit(job: CompetingTables, step: int, slots: Int64s, count: int) -> int:
     return count
 
 
-@kernel(types.boolean(COMPETING_TABLES, types.int64, types.int64))
+@kernel
 def settled(job: CompetingTables, step: int, which: int) -> bool:
     """Must an ambiguous competitor have happened by this event of the match?"""
     last = job.last[job.singles[len(job.low) + 1] + which]
     return last <= job.low[step] and job.disturbs[which, 0] == 0  # type: ignore[no-any-return]
 
 
-@kernel(types.float64(COMPETING_TABLES, types.boolean))
+@kernel
 def sweep_cost(job: CompetingTables, tied: bool) -> float:
     """About how many steps the sweep takes."""
     length = len(job.low)
@@ -155,10 +144,8 @@ def sweep_cost(job: CompetingTables, tied: bool) -> float:
     return total
 
 
-@kernel(
-    types.Tuple((FLOAT64_ROWS, types.int64))(COMPETING_TABLES, types.int64, INT64S, types.int64, FLOAT64_ROWS),
-)
-def forget(job: CompetingTables, step: int, slots: Int64s, count: int, now: Rows) -> tuple[Rows, int]:
+@kernel
+def forget(job: CompetingTables, step: int, slots: Int64s, count: int, now: Float64Rows) -> tuple[Float64Rows, int]:
     """Drops the slots of competitors that have surely happened by now, and the states in which they have not."""
     slot = 0
     while slot < count:
@@ -186,13 +173,10 @@ class Swept(NamedTuple):
     high: int
     slots: Int64s  # the ambiguous competitors that may or may not have happened
     held: int  # how many these are
-    chances: Rows
+    chances: Float64Rows
 
 
-SWEPT = types.NamedTuple((types.int64, types.int64, INT64S, types.int64, FLOAT64_ROWS), Swept)
-
-
-@kernel(SWEPT(COMPETING_TABLES, types.int64, types.int64))
+@kernel
 def begin_sweep(job: CompetingTables, low: int, high: int) -> Swept:
     """The first event of the match, somewhere in low .. high."""
     ambiguous, base = job.disturbs.shape[0], job.singles[len(job.low) + 1]
@@ -211,8 +195,8 @@ def begin_sweep(job: CompetingTables, low: int, high: int) -> Swept:
     return Swept(low, high, slots, count, now)
 
 
-@borrowing(types.void(COMPETING_TABLES, types.int64, SWEPT, types.int64, types.int64, FLOAT64_ROWS))
-def run_on(job: CompetingTables, step: int, before: Swept, low: int, high: int, now: Rows) -> None:
+@borrowing
+def run_on(job: CompetingTables, step: int, before: Swept, low: int, high: int, now: Float64Rows) -> None:
     """One event further where nobody disturbs the gap: a running sum does it."""
     total, reached = 0.0, before.low - 1
     for instant in range(low, high + 1):
@@ -222,7 +206,7 @@ def run_on(job: CompetingTables, step: int, before: Swept, low: int, high: int, 
         now[instant - low, 0] = total * job.weight[job.offset[step] + instant]
 
 
-@kernel(types.void(COMPETING_TABLES, WEIGHING, types.int64, types.int64, types.int64, types.int64, FLOAT64S))
+@kernel
 def gap_shares(
     job: CompetingTables, weighing: Weighing, step: int, previous: int, start: int, stop: int, shares: Float64s
 ) -> None:
@@ -236,7 +220,7 @@ def gap_shares(
             shares[index] *= weighing.score[shift + index]
 
 
-@kernel(types.void(COMPETING_TABLES, types.int64, types.int64, types.int64, FLOAT64S, INT64S, FLOAT64S, FLOAT64S))
+@kernel
 def spread_states(
     job: CompetingTables,
     step: int,
@@ -261,7 +245,7 @@ def spread_states(
         target[state] += states[state]
 
 
-@kernel(SWEPT(COMPETING_TABLES, WEIGHING, types.int64, SWEPT, types.int64))
+@kernel
 def sweep_on(job: CompetingTables, weighing: Weighing, step: int, before: Swept, limit: int) -> Swept:
     """One event further, by `limit` at the latest; without instants, if there is no time for it."""
     ambiguous, slots, known = job.disturbs.shape[0], before.slots, 1 << before.held
@@ -296,9 +280,7 @@ def sweep_on(job: CompetingTables, weighing: Weighing, step: int, before: Swept,
     return Swept(low, high, slots, count, now)
 
 
-@kernel(
-    types.Tuple((types.float64, types.int64))(COMPETING_TABLES, WEIGHING, types.boolean, types.int64, types.int64),
-)
+@kernel
 def sweep(job: CompetingTables, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
     """The probability, with the first event somewhere in first_from .. first_to, and the last possible instant.
 
@@ -333,7 +315,7 @@ def sweep(job: CompetingTables, weighing: Weighing, tied: bool, first_from: int,
     return total, latest
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES, WEIGHING))
+@kernel
 def swept(job: CompetingTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by sweeping, and the tightest range."""
     if not is_tied(job, weighing):
@@ -355,7 +337,7 @@ def swept(job: CompetingTables, weighing: Weighing) -> tuple[float, int, int]:
 # --- enumeration ------------------------------------------------------------------------------------------------
 
 
-@kernel(types.float64(COMPETING_TABLES))
+@kernel
 def enumeration_cost(job: CompetingTables) -> float:
     """About how many steps it takes to go through the instants of the match."""
     total = 1.0
@@ -364,7 +346,7 @@ def enumeration_cost(job: CompetingTables) -> float:
     return total * (1 + len(job.first))
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(COMPETING_TABLES, WEIGHING))
+@kernel
 def enumerate_instants(job: CompetingTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by going through all instants of the match, and the tightest range."""
     length, ambiguous = len(job.low), job.disturbs.shape[0]

@@ -12,11 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.timed import TIMED, Timed
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.timed import Timed
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.scoring.confidence.by_intervals import (
     by_intervals,
@@ -26,11 +24,10 @@ from cepheid.engine.scoring.confidence.by_intervals import (
     widened,
 )
 from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_cost, bounds_of, without_holes
-from cepheid.engine.scoring.confidence.competing_tables import COMPETING_TABLES, CompetingTables, task
+from cepheid.engine.scoring.confidence.competing_tables import CompetingTables, task
 from cepheid.engine.scoring.confidence.happened import by_who_happened, happened_cost, undecided
 from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants, pairs_cost
 from cepheid.engine.scoring.confidence.shared_competing import (
-    WEIGHING,
     Weighing,
     enumerate_instants,
     enumeration_cost,
@@ -38,8 +35,6 @@ from cepheid.engine.scoring.confidence.shared_competing import (
     sweep_cost,
     swept,
 )
-
-Int64s = npt.NDArray[np.int64]
 
 SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
 QUICK = 2e4  # steps from event to event, below which nobody asks whether there is a cheaper way
@@ -59,13 +54,10 @@ class Effort(NamedTuple):
     ordered: float  # it is not above
 
 
-EFFORT = types.NamedUniTuple(types.float64, 4, Effort)
-
 Exclusive = tuple[float, int, int, float]  # probability, earliest, latest; above 0: steps, too many; WITHIN: by bounds
-EXCLUSIVE = types.Tuple((types.float64, types.int64, types.int64, types.float64))
 
 
-@borrowing(types.boolean(TIMED, INT64S, INT64S, INT64S))
+@borrowing
 def surely_disturbed(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> bool:
     """Is somebody in the way in all worlds?"""
     gaps = len(low) + 1
@@ -77,7 +69,7 @@ def surely_disturbed(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> b
     return False
 
 
-@kernel(EXCLUSIVE(COMPETING_TABLES, WEIGHING, types.float64))
+@kernel
 def by_instants(job: CompetingTables, weighing: Weighing, budget: float) -> Exclusive:
     """The sum by sweeping or by going through instants, whichever is cheaper."""
     sweeping, enumerating = sweep_cost(job, is_tied(job, weighing)), enumeration_cost(job)
@@ -90,7 +82,7 @@ def by_instants(job: CompetingTables, weighing: Weighing, budget: float) -> Excl
     return total, earliest, latest, 0.0
 
 
-@called_by_address(EXCLUSIVE(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, WEIGHING, EFFORT))
+@called_by_address
 def exclusive(
     timed: Timed,
     chosen: Int64s,

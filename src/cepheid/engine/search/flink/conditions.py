@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cepheid.engine.data.arrays import Int64Rows
 from cepheid.engine.program.compile import CompiledProgram, kept_table, starts_of, table_of, whole_layout
 from cepheid.engine.program.placing import Test
 from cepheid.engine.program.registers import Kept, Registers, Slots
-from cepheid.engine.program.tables import NO_WINDOW, SKIP_ANY, Program, Rows
+from cepheid.engine.program.tables import NO_WINDOW, SKIP_ANY, Program
 from cepheid.engine.values.compiled import Case, Fragment, compile_cases
 from cepheid.language import syntax as s
 from cepheid.language.flink.conditions import HERE, Atom
@@ -95,7 +96,7 @@ def _of_none_is_zero(registers: Registers, place_of: dict[str, int]) -> Callable
     return of
 
 
-def _place_table(automaton: FlinkAutomaton, place_of: dict[str, int], slots: Slots, kept: list[Kept]) -> Rows:
+def _place_table(automaton: FlinkAutomaton, place_of: dict[str, int], slots: Slots, kept: list[Kept]) -> Int64Rows:
     begins = starts_of(sum(each.place == place for each in kept) for place in place_of.values())
     rows = [
         (

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-from numba import types
-
-from cepheid.engine.data.columns import INT64_ROWS
-from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.kernels.conditions import FUNCTION, test_holds
+from cepheid.engine.data.arrays import Int64Rows
+from cepheid.engine.data.columns import PredicateCall
+from cepheid.engine.kernels.compile import borrowing, inlined
+from cepheid.engine.kernels.conditions import test_holds
 from cepheid.engine.kernels.registers import Registers, absorb
 from cepheid.engine.program.tables import CURRENT_AT, FIRST_AT, KEPT_FROM, LAST_AT, WALKED, WALKS_FROM
 from cepheid.engine.search.flink.machine import (
     BEFORE,
-    CONDITIONS,
-    INT,
-    ROOM,
     ROW,
     STEP,
     Conditions,
     Room,
 )
 
-Nodes = npt.NDArray[np.int64]  # per node: the event's row, the node before it (-1: none), the step, the length
+Nodes = Int64Rows  # per node: the event's row, the node before it (-1: none), the step, the length
 
 
-@borrowing(types.void(CONDITIONS, ROOM, INT), inline=True)
+@inlined
 def remember(conditions: Conditions, room: Room, node: int) -> None:
     """Keeps what conditions read of a run that has taken one more event, its last node."""
     program, at, counted, running = conditions.program, room.at, room.counted, room.running
@@ -57,8 +49,8 @@ def remember(conditions: Conditions, room: Room, node: int) -> None:
             absorb(program, conditions.columns, step, row, begins, Registers(counted, running, 0, 0), node)
 
 
-@borrowing(types.boolean(CONDITIONS, FUNCTION, INT64_ROWS, INT, INT, INT))
-def for_each(conditions: Conditions, predicate: Any, nodes: Nodes, atom: int, step: int, node: int) -> bool:
+@borrowing
+def for_each(conditions: Conditions, predicate: PredicateCall, nodes: Nodes, atom: int, step: int, node: int) -> bool:
     """Does an atom hold for each event of one step, or once if there is none?"""
     scratch, seen = conditions.scratch, False
     while node >= 0:
@@ -71,8 +63,8 @@ def for_each(conditions: Conditions, predicate: Any, nodes: Nodes, atom: int, st
     return seen or bool(predicate(atom, scratch.at, scratch.counted, scratch.running, conditions.columns))
 
 
-@borrowing(types.boolean(CONDITIONS, FUNCTION, ROOM, INT, INT, INT), inline=True)
-def atom_holds(conditions: Conditions, predicate: Any, room: Room, atom: int, row: int, node: int) -> bool:
+@inlined
+def atom_holds(conditions: Conditions, predicate: PredicateCall, room: Room, atom: int, row: int, node: int) -> bool:
     """Does an atom hold for the event at hand, after what a run took up to a node (-1: nothing)?"""
     program, scratch = conditions.program, conditions.scratch
     for slot in range(room.at.shape[1]):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported, arranged
 from cepheid.engine.data.keys import codes, combined
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import times_of
 from cepheid.engine.search.flink.machine import LATEST
 from cepheid.engine.search.flink.run import Search, assemble, find_matches

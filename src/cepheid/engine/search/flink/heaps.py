@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-from numba import types
-
-from cepheid.engine.data.columns import INT64_ROWS
+from cepheid.engine.data.arrays import Int64Rows
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.search.flink.machine import BEGAN, INT, NODE, STATE
+from cepheid.engine.search.flink.machine import BEGAN, NODE, STATE
 
-Heap = npt.NDArray[np.int64]  # per run: its state, its last node (-1: none), the row of its first event
+Heap = Int64Rows  # per run: its state, its last node (-1: none), the row of its first event
 
 
-@borrowing(INT(INT64_ROWS, INT, INT, INT, INT))
+@borrowing
 def push(heap: Heap, size: int, state: int, node: int, began: int) -> int:
     """Adds a run; the new size. There must be room."""
     at = size
@@ -27,7 +23,7 @@ def push(heap: Heap, size: int, state: int, node: int, began: int) -> int:
     return size + 1
 
 
-@borrowing(types.void(INT64_ROWS, INT, INT, INT, INT, INT))
+@borrowing
 def sift_down(heap: Heap, size: int, at: int, state: int, node: int, began: int) -> None:
     """Puts a run in its place at or below another."""
     while at < size >> 1:
@@ -41,7 +37,7 @@ def sift_down(heap: Heap, size: int, at: int, state: int, node: int, began: int)
     heap[at, STATE], heap[at, NODE], heap[at, BEGAN] = state, node, began
 
 
-@borrowing(INT(INT64_ROWS, INT))
+@borrowing
 def drop_first(heap: Heap, size: int) -> int:
     """Removes the first run; the new size."""
     size -= 1
@@ -50,7 +46,7 @@ def drop_first(heap: Heap, size: int) -> int:
     return size
 
 
-@borrowing(INT(INT64_ROWS, INT, INT))
+@borrowing
 def drop_earlier(heap: Heap, size: int, limit: int) -> int:
     """Removes all runs that began before a row, and makes a heap of the rest; the new size."""
     kept = 0

@@ -10,17 +10,13 @@ Functions that work on the runs make no arrays: where room is short they return 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.columns import PredicateCall
 from cepheid.engine.data.flink_runs import Reported
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.flink.evaluate import Nodes, atom_holds, remember
 from cepheid.engine.search.flink.heaps import drop_earlier, drop_first, push
@@ -34,17 +30,13 @@ from cepheid.engine.search.flink.machine import (
     BITS,
     COLLECT_AT,
     COMPLETE,
-    CONDITIONS,
-    EVENTS,
     EVENTS_REPORTED,
     FAILURE,
     FINAL,
     HEAD,
-    INT,
     LATEST,
     LEFT,
     LENGTH,
-    MACHINE,
     MOST_REPORTS,
     MOST_RUNS,
     NEAREST,
@@ -57,9 +49,7 @@ from cepheid.engine.search.flink.machine import (
     PENDING,
     PHASE,
     PRESENT,
-    REPORTED,
     REPORTS,
-    ROOM,
     ROW,
     STATE,
     STEP,
@@ -85,7 +75,7 @@ DONE, MORE_RUNS, MORE_NODES, MORE_ARRIVED, MORE_COMPLETE, MORE_REPORTS, MORE_EVE
 UNTIL_A_LOOK = 1 << 14  # runs to be extended after which one looks whether the search is to stop
 
 
-@borrowing(INT(MACHINE, INT64S, INT64_ROWS, INT, INT, INT), inline=True)
+@inlined
 def deadline_of(machine: Machine, time: Int64s, nodes: Nodes, state: int, node: int, began: int) -> int:
     """When a run is given up; LATEST: never."""
     found = LATEST
@@ -97,7 +87,7 @@ def deadline_of(machine: Machine, time: Int64s, nodes: Nodes, state: int, node: 
     return found
 
 
-@borrowing(INT(MACHINE, INT64_ROWS, INT, INT))
+@borrowing
 def skipped_before(machine: Machine, nodes: Nodes, node: int, began: int) -> int:
     """Runs that began before this row are dropped after a match; or -MISSED, -AT_ITS_START."""
     if machine.skip == NO_SKIP:
@@ -123,7 +113,7 @@ def skipped_before(machine: Machine, nodes: Nodes, node: int, began: int) -> int
 # --- results --------------------------------------------------------------------------------------------------------
 
 
-@borrowing(INT(REPORTED, INT64S, INT, INT))
+@borrowing
 def lacking_room(out: Reported, counts: Int64s, number: int, length: int) -> int:
     """What the result needs for some more runs with so many events in all; DONE: nothing."""
     if counts[REPORTS] + number >= len(out.first):
@@ -131,7 +121,7 @@ def lacking_room(out: Reported, counts: Int64s, number: int, length: int) -> int
     return MORE_EVENTS if counts[EVENTS_REPORTED] + length > len(out.row) else DONE
 
 
-@borrowing(types.void(REPORTED, INT64S, INT64_ROWS, INT, INT, INT, INT))
+@borrowing
 def report(out: Reported, counts: Int64s, nodes: Nodes, node: int, partition: int, waiting: int, given_up: int) -> None:
     """Adds what a run took to the result, which has room for it."""
     number = counts[REPORTS]
@@ -145,7 +135,7 @@ def report(out: Reported, counts: Int64s, nodes: Nodes, node: int, partition: in
         node = nodes[node, BEFORE]
 
 
-@kernel(REPORTED(REPORTED, INT))
+@kernel
 def enlarged_result(out: Reported, needed: int) -> Reported:
     """The same with more room."""
     if needed == MORE_REPORTS:
@@ -154,7 +144,7 @@ def enlarged_result(out: Reported, needed: int) -> Reported:
     return Reported(out.partition, out.first, grown(out.row), grown(out.step), out.waiting, out.given_up)
 
 
-@kernel(REPORTED())
+@kernel
 def nothing() -> Reported:
     """No run."""
     first = np.zeros(64, np.int64)
@@ -162,7 +152,7 @@ def nothing() -> Reported:
     return Reported(empty[0], first, np.empty(256, np.int64), np.empty(256, np.int64), empty[1], empty[2])
 
 
-@kernel(REPORTED(REPORTED, INT64S))
+@kernel
 def trimmed(out: Reported, counts: Int64s) -> Reported:
     """A result without its spare room."""
     number, used = counts[REPORTS], counts[EVENTS_REPORTED]
@@ -179,7 +169,7 @@ def trimmed(out: Reported, counts: Int64s) -> Reported:
 # --- room for runs --------------------------------------------------------------------------------------------------
 
 
-@borrowing(types.void(ROOM, INT64S))
+@borrowing
 def mark_nodes(room: Room, place: Int64s) -> None:
     """Writes 0 for the nodes that runs need, where -1 is."""
     counts, nodes = room.counts, room.nodes
@@ -191,7 +181,7 @@ def mark_nodes(room: Room, place: Int64s) -> None:
                 at = nodes[at, BEFORE]
 
 
-@kernel(INT(ROOM, INT64S))
+@kernel
 def keep_marked(room: Room, place: Int64s) -> int:
     """Moves the nodes that are marked together, and writes where each of them is now; how many there are."""
     nodes, kept = room.nodes, 0
@@ -207,7 +197,7 @@ def keep_marked(room: Room, place: Int64s) -> int:
     return kept
 
 
-@borrowing(types.void(ROOM, INT64S))
+@borrowing
 def find_nodes(room: Room, place: Int64s) -> None:
     """Tells runs where their nodes are now."""
     counts = room.counts
@@ -217,7 +207,7 @@ def find_nodes(room: Room, place: Int64s) -> None:
                 heap[number, NODE] = place[heap[number, NODE]]
 
 
-@kernel(types.void(ROOM))
+@kernel
 def collect(room: Room) -> None:
     """Drops the nodes that no run needs."""
     counts = room.counts
@@ -228,7 +218,7 @@ def collect(room: Room) -> None:
     counts[COLLECT_AT] = max(COLLECT, 4 * counts[NODES])
 
 
-@kernel(ROOM(ROOM, INT))
+@kernel
 def enlarged(room: Room, needed: int) -> Room:
     """The same with more room."""
     runs, behind, arrived, complete, nodes = room.runs, room.behind, room.arrived, room.complete, room.nodes
@@ -246,7 +236,7 @@ def enlarged(room: Room, needed: int) -> Room:
     return Room(runs, behind, arrived, complete, nodes, at, counted, running, room.counts)
 
 
-@borrowing(types.void(INT64_ROWS, INT64S))
+@borrowing
 def move_to_front(runs: Nodes, counts: Int64s) -> None:
     """Uses again the room of runs that are no more."""
     head = counts[HEAD]
@@ -260,9 +250,9 @@ def move_to_front(runs: Nodes, counts: Int64s) -> None:
 # --- an event -------------------------------------------------------------------------------------------------------
 
 
-@borrowing(INT(INT64_ROWS, CONDITIONS, FUNCTION, ROOM, INT, INT, INT), inline=True)
+@inlined
 def outcome_of(
-    choice: Nodes, conditions: Conditions, predicate: Any, room: Room, decision: int, row: int, node: int
+    choice: Nodes, conditions: Conditions, predicate: PredicateCall, room: Room, decision: int, row: int, node: int
 ) -> int:
     """The outcome of a decision that looks back."""
     while decision >= 0:
@@ -271,7 +261,7 @@ def outcome_of(
     return -1 - decision
 
 
-@borrowing(types.void(MACHINE, EVENTS, ROOM), inline=True)
+@inlined
 def begin_extending(machine: Machine, events: Events, room: Room) -> None:
     """Extends runs from the first one on; only the last one, if only the run that waits for a first event can move."""
     counts = room.counts
@@ -285,8 +275,8 @@ def begin_extending(machine: Machine, events: Events, room: Room) -> None:
     counts[WRITTEN] = counts[AT]
 
 
-@borrowing(INT(MACHINE, CONDITIONS, FUNCTION, EVENTS, ROOM), inline=True)
-def extend(machine: Machine, conditions: Conditions, predicate: Any, events: Events, room: Room) -> int:
+@inlined
+def extend(machine: Machine, conditions: Conditions, predicate: PredicateCall, events: Events, room: Room) -> int:
     """Extends the runs that are left by the event at hand; what is needed to go on, or DONE.
 
     What a run becomes takes its place. Where that is more than one, those behind it are put aside.
@@ -359,7 +349,7 @@ def extend(machine: Machine, conditions: Conditions, predicate: Any, events: Eve
     return int(needed)
 
 
-@borrowing(INT(MACHINE, ROOM, REPORTED, INT))
+@borrowing
 def settle(machine: Machine, room: Room, out: Reported, partition: int) -> int:
     """Reports complete matches; a strategy that skips waits until no run that began earlier could win."""
     counts, complete, nodes = room.counts, room.complete, room.nodes
@@ -395,7 +385,7 @@ def settle(machine: Machine, room: Room, out: Reported, partition: int) -> int:
 # --- time -----------------------------------------------------------------------------------------------------------
 
 
-@borrowing(types.void(MACHINE, INT64S, ROOM), inline=True)
+@inlined
 def look_for_nearest(machine: Machine, time: Int64s, room: Room) -> None:
     """When the next run may be given up: the first one, unless states have a longest time of their own."""
     counts, runs = room.counts, room.runs
@@ -408,7 +398,7 @@ def look_for_nearest(machine: Machine, time: Int64s, room: Room) -> None:
     counts[NEAREST] = nearest
 
 
-@borrowing(INT(MACHINE, INT64S, ROOM, REPORTED, INT, INT))
+@borrowing
 def give_up(machine: Machine, time: Int64s, room: Room, out: Reported, partition: int, now: int) -> int:
     """Runs whose window has passed are given up; those that only waited for that are complete."""
     counts, runs, nodes = room.counts, room.runs, room.nodes
@@ -447,7 +437,7 @@ def give_up(machine: Machine, time: Int64s, room: Room, out: Reported, partition
     return DONE
 
 
-@borrowing(INT(MACHINE, INT64S, ROOM, REPORTED, INT, INT))
+@borrowing
 def pass_time(machine: Machine, time: Int64s, room: Room, out: Reported, partition: int, until: int) -> int:
     """Time passes, from one deadline to the next; what is needed to go on, or DONE."""
     counts = room.counts
@@ -460,7 +450,7 @@ def pass_time(machine: Machine, time: Int64s, room: Room, out: Reported, partiti
             return int(needed)
 
 
-@borrowing(INT(MACHINE, EVENTS, INT64S, INT), inline=True)
+@inlined
 def next_active(machine: Machine, events: Events, counts: Int64s, high: int) -> int:
     """The next event at which a run does something or is given up."""
     row, present, nearest = counts[AT_ROW], counts[PRESENT], counts[NEAREST]
@@ -469,11 +459,11 @@ def next_active(machine: Machine, events: Events, counts: Int64s, high: int) -> 
     return int(row)
 
 
-@borrowing(INT(MACHINE, CONDITIONS, FUNCTION, EVENTS, ROOM, REPORTED, INT, INT))
+@borrowing
 def walk_on(
     machine: Machine,
     conditions: Conditions,
-    predicate: Any,
+    predicate: PredicateCall,
     events: Events,
     room: Room,
     out: Reported,
@@ -525,7 +515,7 @@ def walk_on(
 # --- all partitions -------------------------------------------------------------------------------------------------
 
 
-@borrowing(types.void(INT64S, INT))
+@borrowing
 def clear(counts: Int64s, row: int) -> None:
     """Begins with a partition at a row."""
     counts[HEAD] = counts[TAIL] = counts[COMPLETE] = counts[NODES] = counts[ARRIVED] = 0
@@ -533,7 +523,7 @@ def clear(counts: Int64s, row: int) -> None:
     counts[PHASE], counts[AT_ROW] = SEEKING, row
 
 
-@borrowing(INT(CONDITIONS, ROOM, REPORTED, INT, INT))
+@borrowing
 def resume(conditions: Conditions, room: Room, known: Reported, run: int, high: int) -> int:
     """Takes up the runs of an earlier call, from one on, in their order; which one does not fit, or the end."""
     counts, nodes = room.counts, room.nodes
@@ -564,7 +554,7 @@ def resume(conditions: Conditions, room: Room, known: Reported, run: int, high: 
     return run
 
 
-@kernel(ROOM(MACHINE, CONDITIONS, INT64S, ROOM, REPORTED, INT, INT))
+@kernel
 def resumed(
     machine: Machine, conditions: Conditions, time: Int64s, room: Room, known: Reported, low: int, high: int
 ) -> Room:
@@ -583,7 +573,7 @@ def resumed(
     return room
 
 
-@kernel(REPORTED(ROOM, REPORTED, INT64S, INT))
+@kernel
 def suspended(room: Room, kept: Reported, kept_counts: Int64s, partition: int) -> Reported:
     """Adds the runs of a partition to those that a later call goes on with."""
     counts = room.counts
@@ -599,9 +589,9 @@ def suspended(room: Room, kept: Reported, kept_counts: Int64s, partition: int) -
     return kept
 
 
-@search_kernel(types.Tuple((REPORTED, REPORTED, INT))(MACHINE, CONDITIONS, FUNCTION, EVENTS, REPORTED, ROOM))
+@search_kernel
 def walk(
-    machine: Machine, conditions: Conditions, predicate: Any, events: Events, known: Reported, room: Room
+    machine: Machine, conditions: Conditions, predicate: PredicateCall, events: Events, known: Reported, room: Room
 ) -> tuple[Reported, Reported, int]:
     """What is reported, the runs that go on, and why it failed (0: it did not).
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.flink_runs import Reported
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.conditions import SCRATCH, Scratch
+from cepheid.engine.data.arrays import Float64Rows, Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns
+from cepheid.engine.kernels.conditions import Scratch
 from cepheid.engine.program.compile import CompiledProgram
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.tables import Program
 from cepheid.plan.options import Limits
 
 NORMAL, FINAL, STOP, PENDING = 0, 1, 2, 3
@@ -35,10 +32,10 @@ class Machine(NamedTuple):
     outcome, whose moves are first_move[outcome] to first_move[outcome + 1].
     """
 
-    decision: npt.NDArray[np.int64]  # per kind of event and state
-    choice: npt.NDArray[np.int64]  # atom, the decision if it holds, the one if it does not
+    decision: Int64Rows  # per kind of event and state
+    choice: Int64Rows  # atom, the decision if it holds, the one if it does not
     first_move: Int64s
-    move: npt.NDArray[np.int64]  # what is done, the step that takes the event, the state it leads to (-1: none)
+    move: Int64Rows  # what is done, the step that takes the event, the state it leads to (-1: none)
     active: Int64s  # per kind of event a bit for each state in which a run does something else with it than to wait on
     kind: Int64s  # of each state
     gap: Int64s  # the longest time since the event before; 0: any
@@ -80,14 +77,14 @@ class Room(NamedTuple):
     Flink has them in a heap of that order, and for runs that are in order already, the heap's layout is that order.
     """
 
-    runs: npt.NDArray[np.int64]
-    behind: npt.NDArray[np.int64]  # runs still to be extended, where those before them have become more
-    arrived: npt.NDArray[np.int64]  # complete since the last event
-    complete: npt.NDArray[np.int64]  # and waiting to be reported
-    nodes: npt.NDArray[np.int64]  # per node: the event's row, the node before it (-1: none), the step, the length
-    at: npt.NDArray[np.int64]  # per node: the events of the run that conditions look back at...
-    counted: npt.NDArray[np.int64]  # ... the lengths of its steps, and aggregates over them
-    running: npt.NDArray[np.float64]
+    runs: Int64Rows
+    behind: Int64Rows  # runs still to be extended, where those before them have become more
+    arrived: Int64Rows  # complete since the last event
+    complete: Int64Rows  # and waiting to be reported
+    nodes: Int64Rows  # per node: the event's row, the node before it (-1: none), the step, the length
+    at: Int64Rows  # per node: the events of the run that conditions look back at...
+    counted: Int64Rows  # ... the lengths of its steps, and aggregates over them
+    running: Float64Rows
     counts: Int64s
 
 
@@ -127,11 +124,3 @@ def make_room(fan: int, compiled: CompiledProgram, limits: Limits) -> Room:
     running, counts = np.empty((size, program.walk_number), np.float64), np.zeros(19, np.int64)
     counts[MOST_RUNS], counts[MOST_REPORTS] = limits.max_partial_matches, limits.max_matches
     return Room(runs, behind, arrived, complete, np.empty((size, 4), np.int64), at, counted, running, counts)
-
-
-INT = types.int64
-MACHINE = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64_ROWS) + (INT64S,) * 3 + (INT,) * 8, Machine)
-CONDITIONS = types.NamedTuple((PROGRAM, COLUMNS, SCRATCH, INT, INT), Conditions)
-EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, INT, INT), Events)
-REPORTED = types.NamedUniTuple(INT64S, 6, Reported)
-ROOM = types.NamedTuple((*(INT64_ROWS,) * 7, FLOAT64_ROWS, INT64S), Room)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.budget import checkpoint, paced
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.search.flink import machine as m
 from cepheid.engine.search.flink.conditions import numbered_steps
 from cepheid.errors import LimitError

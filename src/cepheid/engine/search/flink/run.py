@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import fill_with_absent
 from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
-from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.program.compile import CompiledProgram

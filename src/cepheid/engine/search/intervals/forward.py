@@ -9,20 +9,17 @@ at the best that any path could reach, and all of it counts at most as often as 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, next_by, widest
+from cepheid.engine.data.timed import Stacks, Timed, first_beyond, first_reaching, next_by, widest
 from cepheid.engine.kernels.arrays import grown
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.partial_matches import (
-    NODES,
     Nodes,
     add_node,
     complete_holds,
@@ -32,15 +29,14 @@ from cepheid.engine.kernels.partial_matches import (
 )
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
-from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, SKIP_NEXT, Program
 from cepheid.engine.scoring.confidence.bounds import tighten
-from cepheid.engine.scoring.confidence.order import WORKSPACE, Workspace, ordered_within, precedes, workspace
+from cepheid.engine.scoring.confidence.order import Workspace, ordered_within, precedes, workspace
 from cepheid.engine.scoring.edges import CERTAIN, CLOSED
 from cepheid.engine.scoring.evaluate import judge
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
 from cepheid.engine.scoring.spans import best_of
 from cepheid.engine.search.intervals.results import (
-    ASKED,
     BOUNDED,
     COUNTERS,
     DONE,
@@ -51,7 +47,6 @@ from cepheid.engine.search.intervals.results import (
     PARTIAL,
     PEAK,
     REPORTED,
-    RESULTS,
     STOPPED,
     Results,
     SearchRequest,
@@ -62,16 +57,12 @@ from cepheid.engine.search.intervals.results import (
     with_room,
 )
 
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
-
 
 class Path(NamedTuple):
     """The events chosen so far, an entry each, and what may come behind them: entry d is tried after d events."""
 
-    low: Rows  # row d: the valid bounds of the first d + 1 events
-    high: Rows
+    low: Int64Rows  # row d: the valid bounds of the first d + 1 events
+    high: Int64Rows
     event: Int64s
     place: Int64s
     missing: Int64s  # bits of the components that were passed over
@@ -85,13 +76,7 @@ class Path(NamedTuple):
     depth: Int64s  # one number: how many events are chosen
 
 
-PATH = types.NamedTuple(
-    (INT64_ROWS, INT64_ROWS, *(INT64S,) * 4, FLOAT64S, FLOAT64S, *(INT64S,) * 5),
-    Path,
-)
-
-
-@kernel(PATH(types.int64))
+@kernel
 def new_path(size: int) -> Path:
     """Room for so many events."""
     return Path(
@@ -111,7 +96,7 @@ def new_path(size: int) -> Path:
     )
 
 
-@kernel(PATH(PATH))
+@kernel
 def longer_path(path: Path) -> Path:
     """The same path with room for as many events again."""
     size = len(path.event)
@@ -134,9 +119,7 @@ def longer_path(path: Path) -> Path:
     )
 
 
-@borrowing(
-    types.boolean(TIMED, MATCH_SCORE, STACKS, PROGRAM, PATH, types.int64, types.int64, types.int64, types.boolean)
-)
+@borrowing
 def aim(
     timed: Timed,
     match_score: MatchScore,
@@ -171,7 +154,7 @@ def aim(
     return True
 
 
-@borrowing(types.boolean(TIMED, MATCH_SCORE, PROGRAM, PATH, INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def extends(
     timed: Timed,
     match_score: MatchScore,
@@ -220,7 +203,7 @@ def extends(
     return bool(bound + np.log(rare) >= match_score.threshold)
 
 
-@borrowing(types.boolean(MATCH_SCORE, PATH, types.int64))
+@borrowing
 def may_end(match_score: MatchScore, path: Path, depth: int) -> bool:
     """Could a match that ends with entry `depth` reach the threshold, its edges taken at their best spans?"""
     if not match_score.scored:
@@ -246,7 +229,7 @@ class Forward(NamedTuple):
     stacks: Stacks
     program: Program
     columns: Columns
-    predicate: Any
+    predicate: PredicateCall
     nodes: Nodes
     room: Workspace
     steps: Int64s  # 0, 1, 2 and so on
@@ -254,13 +237,10 @@ class Forward(NamedTuple):
     cost: Float64s  # one number: above 0, what a confidence costs that is too expensive
 
 
-FORWARD = types.NamedTuple(
-    (TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, WORKSPACE, INT64S, INT64S, FLOAT64S), Forward
-)
 NOBODY = -1
 
 
-@borrowing(types.int64(FORWARD, PATH, types.int64))
+@borrowing
 def next_event(search: Forward, path: Path, part: int) -> int:
     """The next event to try at the end of the path; NOBODY, where all were tried: then the path is shorter, or aims on.
 
@@ -287,7 +267,7 @@ def next_event(search: Forward, path: Path, part: int) -> int:
     return event  # type: ignore[no-any-return]
 
 
-@borrowing(types.boolean(FORWARD, PATH, types.int64, types.int64))
+@borrowing
 def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
     """May the event come at the end of the path, and is some world left that is worth it? Then it is put there."""
     timed, match_score, program, nodes = search.timed, search.match_score, search.program, search.nodes
@@ -319,7 +299,7 @@ def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
     return True
 
 
-@borrowing(types.boolean(FORWARD, PATH, ASKED, types.int64, types.int64, RESULTS))
+@borrowing
 def report_path(search: Forward, path: Path, asked: SearchRequest, part: int, skipped: int, results: Results) -> bool:
     """Judges the path if it is a match, and puts it to the results if it is worth it; False: the search must end."""
     timed, match_score, program, nodes = search.timed, search.match_score, search.program, search.nodes
@@ -366,7 +346,7 @@ def report_path(search: Forward, path: Path, asked: SearchRequest, part: int, sk
     return True
 
 
-@borrowing(types.int64(FORWARD, PATH, ASKED, types.int64, RESULTS))
+@borrowing
 def search_paths(search: Forward, path: Path, asked: SearchRequest, part: int, results: Results) -> int:
     """Follows all paths of a partition from where the path stands. DONE, FULL or STOPPED."""
     program = search.program
@@ -394,16 +374,14 @@ def search_paths(search: Forward, path: Path, asked: SearchRequest, part: int, r
     return DONE
 
 
-@search_kernel(
-    types.Tuple((RESULTS, INT64S, types.float64))(TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, ASKED),
-)
+@search_kernel
 def search_forward(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, next_by
+from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed, next_by
 from cepheid.engine.kernels.arrays import equal_codes
-from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.conditions import FUNCTION
-from cepheid.engine.program.tables import CASE, NEEDS, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
+from cepheid.engine.program.tables import CASE, NEEDS, SKIP_NEXT, Program
 from cepheid.engine.scoring.confidence.bounds import tighten
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, likely
+from cepheid.engine.scoring.match_score import MatchScore, likely
 from cepheid.engine.search.intervals.results import EVALUATED
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Int64Rows = npt.NDArray[np.int64]
 
 REFUSED = -1
 
@@ -47,12 +41,7 @@ class Run(NamedTuple):
     counters: Int64s
 
 
-RUN = types.NamedTuple(
-    (types.int64, types.boolean, INT64S, INT64S, INT64_ROWS, INT64_ROWS, *(INT64S,) * 6, FLOAT64S, INT64S), Run
-)
-
-
-@kernel(RUN(TIMED, MATCH_SCORE, PROGRAM, PROGRAM, INT64S))
+@kernel
 def new_run(timed: Timed, match_score: MatchScore, program: Program, placed: Program, counters: Int64s) -> Run:
     """Room for a run; `placed` has the conditions as they are tested whatever the order."""
     length = program.places
@@ -77,7 +66,7 @@ def new_run(timed: Timed, match_score: MatchScore, program: Program, placed: Pro
     )
 
 
-@borrowing(types.boolean(RUN, STACKS, types.int64, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def passes_next(run: Run, stacks: Stacks, part: int, place: int, slot: int, count: int) -> bool:
     """Does something surely come next that leaves no room for what begins later (TIME's NELT)?"""
     places, low, high = run.places, run.low, run.high
@@ -89,12 +78,12 @@ def passes_next(run: Run, stacks: Stacks, part: int, place: int, slot: int, coun
     return passed
 
 
-@borrowing(types.int64(RUN, STACKS, COLUMNS, FUNCTION, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def joins(
     run: Run,
     stacks: Stacks,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     part: int,
     filled: int,
     place: int,
@@ -131,7 +120,7 @@ def joins(
     return slot
 
 
-@borrowing(types.boolean(TIMED, MATCH_SCORE, RUN, types.int64, types.int64), inline=True)
+@inlined
 def likely_among(timed: Timed, match_score: MatchScore, run: Run, slot: int, count: int) -> bool:
     """Could a match be confident enough in which the event in this slot has these neighbours?"""
     before = run.at[run.places[slot - 1]] if slot > 0 else -1

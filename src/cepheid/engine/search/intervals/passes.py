@@ -8,33 +8,29 @@ seen, so that runs begin at the first place and grow place by place.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond
+from cepheid.engine.data.timed import Stacks, Timed, first_beyond
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION
-from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.kernels.partial_matches import Nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition
-from cepheid.engine.program.tables import PROGRAM, Program
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore
-from cepheid.engine.search.intervals.joining import REFUSED, RUN, Run, joins, likely_among, new_run
+from cepheid.engine.program.tables import Program
+from cepheid.engine.scoring.match_score import MatchScore
+from cepheid.engine.search.intervals.joining import REFUSED, Run, joins, likely_among, new_run
 from cepheid.engine.search.intervals.results import (
-    ASKED,
     COUNTERS,
     DONE,
     FULL,
     OVERFLOW,
     PARTIAL,
     PEAK,
-    RESULTS,
     STOPPED,
     TOO_MANY_RUNS,
     Results,
@@ -43,11 +39,7 @@ from cepheid.engine.search.intervals.results import (
     no_results,
     with_room,
 )
-from cepheid.engine.search.intervals.sequences import JUDGING, Complete, Judging, new_judging, report
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Int64Rows = npt.NDArray[np.int64]
+from cepheid.engine.search.intervals.sequences import Complete, Judging, new_judging, report
 
 
 class Pass(NamedTuple):
@@ -57,13 +49,10 @@ class Pass(NamedTuple):
     match_score: MatchScore
     stacks: Stacks
     columns: Columns  # with the predicate: the conditions as they are tested whatever the order
-    predicate: Any
+    predicate: PredicateCall
     judging: Judging
     run: Run
     cost: Float64s
-
-
-PASS = types.NamedTuple((TIMED, MATCH_SCORE, STACKS, COLUMNS, FUNCTION, JUDGING, RUN, FLOAT64S), Pass)
 
 
 class Pool(NamedTuple):
@@ -76,10 +65,9 @@ class Pool(NamedTuple):
 
 
 SIZE, OLD, AT, PLACE = range(4)
-POOL = types.NamedTuple((INT64_ROWS, INT64S, INT64S, INT64S), Pool)
 
 
-@borrowing(types.int64(MATCH_SCORE, INT64S, INT64S, types.int64))
+@borrowing
 def lives_until(match_score: MatchScore, places: Int64s, high: Int64s, count: int) -> int:
     """The last instant at which an event may begin that a run still can use (time to live, unmatched prefix)."""
     last = int(high[0]) + match_score.window - 1
@@ -91,7 +79,7 @@ def lives_until(match_score: MatchScore, places: Int64s, high: Int64s, count: in
     return last
 
 
-@borrowing(types.void(POOL, types.int64, types.int64))
+@borrowing
 def move_run(pool: Pool, source: int, target: int) -> None:
     """Puts a run into the row of another one."""
     for place in range(pool.events.shape[1]):
@@ -99,7 +87,7 @@ def move_run(pool: Pool, source: int, target: int) -> None:
     pool.filled[target], pool.alive[target] = pool.filled[source], pool.alive[source]
 
 
-@borrowing(types.int64(types.int64))
+@borrowing
 def ones(bits: int) -> int:
     """How many bits are set."""
     count = 0
@@ -109,13 +97,13 @@ def ones(bits: int) -> int:
     return count
 
 
-@kernel(POOL(POOL))
+@kernel
 def larger_pool(pool: Pool) -> Pool:
     """The same runs with room for as many again."""
     return Pool(grown_rows(pool.events), grown(pool.filled), grown(pool.alive), pool.state)
 
 
-@borrowing(types.boolean(PASS, POOL, ASKED, types.int64, types.int64, types.int64, types.int64, RESULTS))
+@borrowing
 def take_place(
     search: Pass, pool: Pool, asked: SearchRequest, part: int, event: int, place: int, held: int, results: Results
 ) -> bool:
@@ -151,7 +139,7 @@ def take_place(
     return True
 
 
-@borrowing(types.int64(PASS, POOL, ASKED, types.int64, types.int64, RESULTS))
+@borrowing
 def offer(search: Pass, pool: Pool, asked: SearchRequest, part: int, event: int, results: Results) -> int:
     """Offers an event to all runs and to a new one. DONE, FULL or STOPPED."""
     state, length = pool.state, len(search.run.places)
@@ -181,11 +169,7 @@ def offer(search: Pass, pool: Pool, asked: SearchRequest, part: int, event: int,
     return DONE
 
 
-@search_kernel(
-    types.Tuple((RESULTS, INT64S, types.float64))(
-        TIMED, MATCH_SCORE, STACKS, INT64S, PROGRAM, COLUMNS, FUNCTION, NODES, PROGRAM, COLUMNS, FUNCTION, ASKED
-    ),
-)
+@search_kernel
 def any_state(
     timed: Timed,
     match_score: MatchScore,
@@ -193,11 +177,11 @@ def any_state(
     starts: Int64s,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     placed: Program,
     placed_columns: Columns,
-    placed_predicate: Any,
+    placed_predicate: PredicateCall,
     asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions; partition k is starts[k]:starts[k + 1]."""
@@ -228,7 +212,7 @@ def any_state(
     return results, counters, cost[0]
 
 
-@called_by_address(types.Tuple((INT64S, INT64S, INT64S))(TIMED, STACKS, types.int64, types.int64))
+@called_by_address
 def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[Int64s, Int64s, Int64s]:
     """The candidates of a partition in query order: events, the places they go for, and the least lower bound to come.
 
@@ -275,9 +259,6 @@ class Candidate(NamedTuple):
     least: int
 
 
-CANDIDATE = types.NamedUniTuple(types.int64, 3, Candidate)
-
-
 class Queue(NamedTuple):
     """Runs by the place that they wait for: those that wait for place p are the rows p * room + 0, 1 and so on."""
 
@@ -287,10 +268,7 @@ class Queue(NamedTuple):
     state: Int64s  # one number: the run that an event is offered to
 
 
-QUEUE = types.NamedTuple((INT64_ROWS, INT64S, INT64S, INT64S), Queue)
-
-
-@kernel(QUEUE(types.int64, types.int64))
+@kernel
 def new_queue(length: int, room: int) -> Queue:
     """Room for so many runs for each place."""
     return Queue(
@@ -301,7 +279,7 @@ def new_queue(length: int, room: int) -> Queue:
     )
 
 
-@kernel(QUEUE(QUEUE))
+@kernel
 def longer_queue(queue: Queue) -> Queue:
     """The same runs with room for as many again."""
     length, room = queue.events.shape[1], len(queue.alive) // queue.events.shape[1]
@@ -315,7 +293,7 @@ def longer_queue(queue: Queue) -> Queue:
     return larger
 
 
-@borrowing(types.boolean(PASS, QUEUE, ASKED, types.int64, CANDIDATE, RESULTS))
+@borrowing
 def join_run(
     search: Pass, queue: Queue, asked: SearchRequest, part: int, candidate: Candidate, results: Results
 ) -> bool:
@@ -343,7 +321,7 @@ def join_run(
     return True
 
 
-@borrowing(types.int64(PASS, QUEUE, ASKED, types.int64, CANDIDATE, RESULTS))
+@borrowing
 def offer_in_order(
     search: Pass, queue: Queue, asked: SearchRequest, part: int, candidate: Candidate, results: Results
 ) -> int:
@@ -372,22 +350,18 @@ def offer_in_order(
     return DONE
 
 
-@search_kernel(
-    types.Tuple((RESULTS, INT64S, types.float64))(
-        TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, PROGRAM, COLUMNS, FUNCTION, ASKED
-    ),
-)
+@search_kernel
 def sorted_pass(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     placed: Program,
     placed_columns: Columns,
-    placed_predicate: Any,
+    placed_predicate: PredicateCall,
     asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, with events in query order."""

@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
+from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
+from cepheid.engine.kernels.compile import borrowing, called_by_address, inlined, kernel
 
 EVALUATED, JUDGED, REPORTED, OVERFLOW, PARTIAL, PEAK, BOUNDED = range(7)  # counters
 COUNTERS = 7
@@ -30,14 +25,11 @@ class SearchRequest(NamedTuple):
     runs: int
 
 
-ASKED = types.NamedUniTuple(types.int64, 4, SearchRequest)
-
-
 class Results(NamedTuple):
     """Matches so far."""
 
     events: Int64s  # match after match, place after place
-    sizes: npt.NDArray[np.int64]  # for each match, how many events each place holds
+    sizes: Int64Rows  # for each match, how many events each place holds
     completion: Int64s
     probability: Float64s
     confidence: Float64s
@@ -46,10 +38,7 @@ class Results(NamedTuple):
     size: Int64s  # how many matches, how many events
 
 
-RESULTS = types.NamedTuple((INT64S, INT64_ROWS, INT64S, FLOAT64S, FLOAT64S, INT64S, INT64S, INT64S), Results)
-
-
-@kernel(RESULTS(types.int64))
+@kernel
 def no_results(places: int) -> Results:
     """Room for matches with so many places."""
     room = 256
@@ -65,7 +54,7 @@ def no_results(places: int) -> Results:
     )
 
 
-@kernel(FLOAT64S(FLOAT64S))
+@kernel
 def grown_numbers(values: Float64s) -> Float64s:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values))
@@ -73,13 +62,13 @@ def grown_numbers(values: Float64s) -> Float64s:
     return larger
 
 
-@borrowing(types.boolean(RESULTS, types.int64), inline=True)
+@inlined
 def is_full(results: Results, length: int) -> bool:
     """Is there no room for a match of so many events?"""
     return bool(results.size[0] == len(results.completion) or results.size[1] + length > len(results.events))
 
 
-@called_by_address(RESULTS(RESULTS, types.int64))
+@called_by_address
 def with_room(results: Results, length: int) -> Results:
     """The same matches with room for one of so many events."""
     events, size = results.events, results.size[0]
@@ -108,19 +97,7 @@ def with_room(results: Results, length: int) -> Results:
     )
 
 
-@borrowing(
-    types.void(
-        RESULTS,
-        INT64S,
-        INT64S,
-        types.int64,
-        types.int64,
-        types.float64,
-        types.float64,
-        types.int64,
-        types.int64,
-    )
-)
+@borrowing
 def put(
     results: Results,
     chosen: Int64s,

@@ -8,32 +8,28 @@ ends the search early: once some event surely comes next, later ones need not be
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed
+from cepheid.engine.data.arrays import Float64s, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed
 from cepheid.engine.kernels.compile import borrowing, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION
-from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.kernels.partial_matches import Nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.confidence.competing import has_competing_events
 from cepheid.engine.scoring.confidence.order import counted
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
-    ASKED,
     COUNTERS,
     DONE,
     FULL,
     JUDGED,
     OVERFLOW,
     REPORTED,
-    RESULTS,
     STOPPED,
     Results,
     SearchRequest,
@@ -42,11 +38,8 @@ from cepheid.engine.search.intervals.results import (
     put,
     with_room,
 )
-from cepheid.engine.search.intervals.sequences import JUDGING, Complete, Judging, new_judging, report
-from cepheid.engine.search.intervals.steps import STEPS, Steps, begin_search, next_match
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
+from cepheid.engine.search.intervals.sequences import Complete, Judging, new_judging, report
+from cepheid.engine.search.intervals.steps import Steps, begin_search, next_match
 
 
 class Search(NamedTuple):
@@ -57,16 +50,13 @@ class Search(NamedTuple):
     stacks: Stacks
     steps: Steps
     columns: Columns  # with the predicate: the conditions as they are tested in the order of the steps
-    predicate: Any
+    predicate: PredicateCall
     judging: Judging
     counters: Int64s
     cost: Float64s
 
 
-SEARCH = types.NamedTuple((TIMED, MATCH_SCORE, STACKS, STEPS, COLUMNS, FUNCTION, JUDGING, INT64S, FLOAT64S), Search)
-
-
-@borrowing(types.int64(SEARCH, ASKED, types.boolean, types.int64, RESULTS))
+@borrowing
 def search_partition(search: Search, asked: SearchRequest, plain: bool, part: int, results: Results) -> int:
     """Reports matches of a partition until there is no room for more, and goes on there when called again.
 
@@ -106,22 +96,18 @@ def search_partition(search: Search, asked: SearchRequest, plain: bool, part: in
     return FULL
 
 
-@search_kernel(
-    types.Tuple((RESULTS, INT64S, types.float64))(
-        TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, STEPS, COLUMNS, FUNCTION, ASKED
-    ),
-)
+@search_kernel
 def search(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     steps: Steps,
     placed_columns: Columns,
-    placed_predicate: Any,
+    placed_predicate: PredicateCall,
     asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, counters, and the cost of a confidence that was too expensive (0: none was).

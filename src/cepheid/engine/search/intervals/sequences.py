@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
+from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, widest
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
-from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
-from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed, widest
+from cepheid.engine.kernels.compile import borrowing_by_address, inlined, kernel
+from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
+from cepheid.engine.kernels.partial_matches import Nodes
 from cepheid.engine.output.top import raise_bar
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.confidence.memory import fits_decide, shape_of
-from cepheid.engine.scoring.confidence.order import WORKSPACE, Workspace, workspace
+from cepheid.engine.scoring.confidence.order import Workspace, workspace
 from cepheid.engine.scoring.edges import CERTAIN
 from cepheid.engine.scoring.evaluate import judge, recalled
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
-    ASKED,
     BOUNDED,
     JUDGED,
     OVERFLOW,
     REPORTED,
-    RESULTS,
     Results,
     SearchRequest,
     put,
 )
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
 
 
 class Judging(NamedTuple):
@@ -42,7 +36,7 @@ class Judging(NamedTuple):
 
     program: Program
     columns: Columns
-    predicate: Any
+    predicate: PredicateCall
     nodes: Nodes
     chain: Int64s  # the nodes of a match, one after the other
     table: Int64s  # of each gap the table of its scores: all are certain
@@ -50,11 +44,8 @@ class Judging(NamedTuple):
     remembers: bool  # is the shape of a match known before its competitors are?
 
 
-JUDGING = types.NamedTuple((PROGRAM, COLUMNS, FUNCTION, NODES, INT64S, INT64S, WORKSPACE, types.boolean), Judging)
-
-
-@kernel(JUDGING(TIMED, PROGRAM, COLUMNS, FUNCTION, NODES))
-def new_judging(timed: Timed, program: Program, columns: Columns, predicate: Any, nodes: Nodes) -> Judging:
+@kernel
+def new_judging(timed: Timed, program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes) -> Judging:
     """All that matches are judged by, with room for the widest interval."""
     length = program.places
     room = workspace(widest(timed), length)
@@ -70,7 +61,7 @@ def new_judging(timed: Timed, program: Program, columns: Columns, predicate: Any
     )
 
 
-@borrowing(types.void(PROGRAM, NODES, TIMED, INT64S), inline=True)
+@inlined
 def as_nodes(program: Program, nodes: Nodes, timed: Timed, at: Int64s) -> None:
     """Writes a complete match without groups as nodes, one for each place, for who judges it.
 
@@ -99,12 +90,7 @@ class Complete(NamedTuple):
     cost: Float64s  # one number: above 0, what a confidence costs that is too expensive
 
 
-COMPLETE = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, FLOAT64S), Complete)
-
-
-@called_by_address(
-    types.boolean(TIMED, MATCH_SCORE, STACKS, JUDGING, types.int64, COMPLETE, ASKED, RESULTS), borrows=True
-)
+@borrowing_by_address
 def report(
     timed: Timed,
     match_score: MatchScore,

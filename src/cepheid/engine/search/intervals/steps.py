@@ -5,27 +5,21 @@ What is done for every event that is tried counts no references (see `borrowing`
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, next_by
+from cepheid.engine.data.timed import Stacks, Timed, first_beyond, first_reaching, next_by
 from cepheid.engine.kernels.arrays import equal_codes
-from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.kernels.compile import borrowing, inlined
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import CASE, CONTIGUOUS, SKIP_NEXT, Program
 from cepheid.engine.scoring.confidence.bounds import tighten
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, likely
+from cepheid.engine.scoring.match_score import MatchScore, likely
 from cepheid.engine.search.intervals.results import EVALUATED, PARTIAL
-
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 UNTESTED = -1  # in `case`
 
@@ -38,12 +32,12 @@ class Steps(NamedTuple):
     follows_next: bool  # is the next event selected?
     contiguous: bool
     order: Int64s
-    places: Rows  # row k: the places that are filled after step k, in ascending order
+    places: Int64Rows  # row k: the places that are filled after step k, in ascending order
     inserted: Int64s  # where the place of step k stands among them
     case: Int64s  # by step: the case of the compiled function that tests it
     simple: Int64s  # by place: 1 if any event of its stack can take it, whatever came before
-    low: Rows  # row k: valid bounds after step k
-    high: Rows
+    low: Int64Rows  # row k: valid bounds after step k
+    high: Int64Rows
     at: Int64s  # by place: the event that was chosen
     cursor: Int64s  # by step: the entry of the stack that is tried next...
     stop: Int64s  # ... and the first one that need not be tried
@@ -51,21 +45,6 @@ class Steps(NamedTuple):
     step: Int64s  # one number: the step at hand
     counted: Int64s  # lengths and aggregates, of which there are none
     running: Float64s
-
-
-STEPS = types.NamedTuple(
-    (
-        *(types.boolean,) * 4,
-        INT64S,
-        INT64_ROWS,
-        *(INT64S,) * 3,
-        INT64_ROWS,
-        INT64_ROWS,
-        *(INT64S,) * 6,
-        FLOAT64S,
-    ),
-    Steps,
-)
 
 
 def steps_of(program: Program, placed: Program, order: tuple[int, ...], shared: bool, compared: int) -> Steps:
@@ -103,7 +82,7 @@ def steps_of(program: Program, placed: Program, order: tuple[int, ...], shared: 
     )
 
 
-@borrowing(types.void(STACKS, STEPS, types.int64), inline=True)
+@inlined
 def begin_search(stacks: Stacks, steps: Steps, part: int) -> None:
     """Goes to the first event of a partition; not at all, if some place can be filled by none."""
     steps.step[0] = 0
@@ -114,7 +93,7 @@ def begin_search(stacks: Stacks, steps: Steps, part: int) -> None:
             steps.step[0] = -1
 
 
-@borrowing(types.boolean(TIMED, STEPS, types.int64, types.int64), inline=True)
+@inlined
 def agrees_with_chosen(timed: Timed, steps: Steps, step: int, event: int) -> bool:
     """Is it another event than those chosen before, and equal to them in the attributes that are compared?"""
     order, at = steps.order, steps.at
@@ -128,7 +107,7 @@ def agrees_with_chosen(timed: Timed, steps: Steps, step: int, event: int) -> boo
     return agrees
 
 
-@borrowing(types.boolean(TIMED, STEPS, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def fits(timed: Timed, steps: Steps, step: int, event: int, window: int) -> bool:
     """Are there valid bounds with the new event among the others? Leaves them in the step's row."""
     low, high, slot = steps.low, steps.high, steps.inserted[step]
@@ -140,7 +119,7 @@ def fits(timed: Timed, steps: Steps, step: int, event: int, window: int) -> bool
     return tighten(steps.places[step], low[step], high[step], step + 1, len(steps.order), window)
 
 
-@borrowing(types.boolean(TIMED, STACKS, STEPS, types.int64, types.int64), inline=True)
+@inlined
 def passes_next(timed: Timed, stacks: Stacks, steps: Steps, part: int, step: int) -> bool:
     """Does some event surely come between the new one and a neighbour, so that they are never selected together?"""
     places, place, slot = steps.places, steps.order[step], steps.inserted[step]
@@ -153,7 +132,7 @@ def passes_next(timed: Timed, stacks: Stacks, steps: Steps, part: int, step: int
     return passed
 
 
-@borrowing(types.boolean(TIMED, MATCH_SCORE, STEPS, types.int64, types.int64), inline=True)
+@inlined
 def likely_among(timed: Timed, match_score: MatchScore, steps: Steps, step: int, event: int) -> bool:
     """Could a match be confident enough in which the new event has these neighbours?"""
     slot = steps.inserted[step]
@@ -162,7 +141,7 @@ def likely_among(timed: Timed, match_score: MatchScore, steps: Steps, step: int,
     return likely(timed, match_score, left, event, right)
 
 
-@borrowing(types.void(TIMED, STACKS, STEPS, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def go_deeper(timed: Timed, stacks: Stacks, steps: Steps, part: int, step: int, window: int) -> None:
     """Goes to the events for the next step that the chosen events' bounds and the window leave."""
     low, high, places = steps.low, steps.high, steps.places
@@ -184,14 +163,14 @@ def go_deeper(timed: Timed, stacks: Stacks, steps: Steps, part: int, step: int, 
     steps.step[0] = step + 1
 
 
-@borrowing(types.boolean(TIMED, MATCH_SCORE, STACKS, STEPS, COLUMNS, FUNCTION, types.int64, INT64S))
+@borrowing
 def next_match(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
     steps: Steps,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     part: int,
     counters: Int64s,
 ) -> bool:

@@ -11,12 +11,12 @@ plan says about pushing: without that, no order would be better than another.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
+from cepheid.engine.data.arrays import Int64s, ReadOnlyInt64s
 from cepheid.engine.data.candidates import Candidates, candidates
-from cepheid.engine.data.columns import INT64S, fill
+from cepheid.engine.data.columns import fill
 from cepheid.engine.data.layout import lay_out
-from cepheid.engine.data.matches import Chosen, Int64s, Matches
+from cepheid.engine.data.matches import Chosen, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.value_index import value_index
 from cepheid.engine.kernels.compile import kernel
@@ -35,8 +35,6 @@ from cepheid.engine.search.lazy.evaluation import (
 )
 from cepheid.engine.search.lazy.orders import chain_order, chain_text, scopes, tree_text
 from cepheid.plan.physical import Plan
-
-COLUMN = types.Array(types.int64, 1, "C", readonly=True)  # may be Arrow's own memory
 
 __all__ = ["chain_text", "run_chain", "run_tree", "scopes", "tree_text"]
 
@@ -110,8 +108,8 @@ def _peak_buffered(prepared: Candidates, expiry: Int64s, instants: int) -> int:
     return int(np.cumsum(change).max(initial=0))
 
 
-@kernel(INT64S(COLUMN, COLUMN, types.int64, types.int64))
-def passed_times(time: Int64s, instant: Int64s, length: int, end: int) -> Int64s:
+@kernel
+def passed_times(time: ReadOnlyInt64s, instant: ReadOnlyInt64s, length: int, end: int) -> Int64s:
     """For each event of the table, the first instant that one window cannot hold with it; `end` if none."""
     expiry = np.empty(len(time), np.int64)
     ahead = 0
@@ -122,7 +120,7 @@ def passed_times(time: Int64s, instant: Int64s, length: int, end: int) -> Int64s
     return expiry
 
 
-@kernel(INT64S(INT64S, INT64S, INT64S, types.int64, types.int64))
+@kernel
 def passed_positions(starts: Int64s, position: Int64s, instant: Int64s, length: int, end: int) -> Int64s:
     """The same for windows of events, as far as candidates tell: the first one of the partition that is too far on."""
     expiry = np.empty(len(position), np.int64)

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from numba import types
-
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.layout import EVENTS, POSITION, Events, Rows
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.layout import POSITION, Events
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.kernels.conditions import SCRATCH, Scratch, gather_codes
+from cepheid.engine.kernels.conditions import Scratch, gather_codes
 from cepheid.engine.kernels.negation import killed, killed_in_every_branch
-from cepheid.engine.kernels.query import QUERY, Query
+from cepheid.engine.kernels.query import Query
 from cepheid.engine.program.tables import (
     CASE,
     NEEDS,
     NEGATION_NEEDS,
-    PROGRAM,
     Program,
 )
 
 FAILED, KILLED, PASSED = 0, 1, 2
 
 
-@borrowing(types.boolean(INT64_ROWS, INT64S, types.int64, types.int64))
-def agrees_with_filled(compared: Rows, at: Int64s, filled: int, event: int) -> bool:
+@borrowing
+def agrees_with_filled(compared: Int64Rows, at: Int64s, filled: int, event: int) -> bool:
     """Does the event agree with all filled places on every compared attribute? A wild code agrees with all."""
     for row in range(compared.shape[0]):
         own = compared[row, event]
@@ -41,7 +37,7 @@ def agrees_with_filled(compared: Rows, at: Int64s, filled: int, event: int) -> b
     return True
 
 
-@borrowing(types.boolean(EVENTS, PROGRAM, INT64S, types.int64))
+@borrowing
 def within(events: Events, program: Program, at: Int64s, filled: int) -> bool:
     """Do the filled places fit one window of events? Asked where scopes could not bisect the positions."""
     if filled & 1:
@@ -52,14 +48,14 @@ def within(events: Events, program: Program, at: Int64s, filled: int) -> bool:
     return True
 
 
-@borrowing(types.boolean(types.int64, types.int64, types.int64))
+@borrowing
 def newly(needed: int, before: int, filled: int) -> bool:
     """Are all needed places filled, one of them just now? What needs none is judged with the first."""
     return needed & filled == needed and (needed & before != needed or before == 0)
 
 
-@borrowing(types.boolean(QUERY, SCRATCH, INT64_ROWS, types.int64, types.int64))
-def unharmed(query: Query, scratch: Scratch, entries: Rows, before: int, filled: int) -> bool:
+@borrowing
+def unharmed(query: Query, scratch: Scratch, entries: Int64Rows, before: int, filled: int) -> bool:
     """Do the filled places survive the negated components that can be judged now, and could not before?"""
     program = query.program
     first = 1
@@ -78,8 +74,8 @@ def unharmed(query: Query, scratch: Scratch, entries: Rows, before: int, filled:
     return True
 
 
-@borrowing(types.int64(QUERY, SCRATCH, INT64_ROWS, types.int64, types.int64))
-def judge(query: Query, scratch: Scratch, entries: Rows, before: int, place: int) -> int:
+@borrowing
+def judge(query: Query, scratch: Scratch, entries: Int64Rows, before: int, place: int) -> int:
     """PASSED, if the event at[place] may join the places filled before: it agrees with them, and every condition and
     negated component that can be judged now, and could not before, is content; FAILED or KILLED otherwise."""
     events, program, at = query.events, query.program, scratch.at

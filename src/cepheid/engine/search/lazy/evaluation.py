@@ -7,29 +7,27 @@ hand, a partial match that would wait for the stream is extended at once; when i
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, MASK, TIME, Events, Rows
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.data.value_index import VALUE_INDEX, ValueIndex
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.layout import DUE, INSTANT, MASK, TIME, Events
+from cepheid.engine.data.value_index import ValueIndex
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, new_scratch
-from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
+from cepheid.engine.kernels.conditions import Scratch, new_scratch
+from cepheid.engine.kernels.query import Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.tables import Program
 from cepheid.engine.search.lazy.conditions import KILLED, PASSED, judge
 from cepheid.engine.search.lazy.roots import root_weights, segments
-from cepheid.engine.search.lazy.scope import BUFFER, Buffer, asked_for, narrowed, reach, restricted, scope
+from cepheid.engine.search.lazy.scope import Buffer, asked_for, narrowed, reach, restricted, scope
 from cepheid.engine.search.lazy.states import (
     DEPTH,
     FILLED,
     LEARN,
-    STATES,
     TARGET,
     States,
     choose,
@@ -50,10 +48,7 @@ class Life(NamedTuple):
     passing: Int64s  # per instant: 1 if a match was extended without having to wait
 
 
-LIFE = types.NamedUniTuple(INT64S, 3, Life)
-
-
-@borrowing(types.void(EVENTS, PROGRAM, LIFE, INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def note_life(
     events: Events, program: Program, life: Life, at: Int64s, filled: int, following: int, ready: int
 ) -> None:
@@ -74,7 +69,7 @@ def note_life(
         life.waiting[expired] -= 1
 
 
-@borrowing(types.void(EVENTS, types.int64, BUFFER))
+@borrowing
 def fill_buffer(events: Events, part: int, buffer: Buffer) -> None:
     """Fills the input buffer with the events of a partition (store edges)."""
     sizes = buffer.sizes
@@ -99,9 +94,6 @@ class SearchRequest(NamedTuple):
     learn: bool
 
 
-ASKED = types.NamedTuple((types.int64, types.int64, types.int64, types.boolean), SearchRequest)
-
-
 class Path(NamedTuple):
     """A partial match for each depth: the place being filled, how far its scope has been looked through, its state."""
 
@@ -112,18 +104,12 @@ class Path(NamedTuple):
     link: Int64s  # the index that the scope is a part of; -1: the stack of the place
 
 
-PATH = types.NamedUniTuple(INT64S, 5, Path)
-
-
 class Sources(NamedTuple):
     """Where candidates come from, and in which order."""
 
     buffer: Buffer
     by_value: ValueIndex
     order: Int64s
-
-
-SOURCES = types.NamedTuple((BUFFER, VALUE_INDEX, INT64S), Sources)
 
 
 class Evaluation(NamedTuple):
@@ -133,13 +119,12 @@ class Evaluation(NamedTuple):
     sources: Sources
     life: Life
     scratch: Scratch
-    entries: Rows
+    entries: Int64Rows
     path: Path
     step: Int64s  # what is told to those that choose the next place
     position: Int64s  # how deep it is, which places are filled, how many matches were found
 
 
-EVALUATION = types.NamedTuple((QUERY, SOURCES, LIFE, SCRATCH, INT64_ROWS, PATH, INT64S, INT64S), Evaluation)
 HOW_DEEP, NOW_FILLED, FOUND = range(3)
 OVER, STOPPED, NEW_STATE, NO_ROOM = range(4)  # why the walk pauses
 
@@ -147,14 +132,11 @@ OVER, STOPPED, NEW_STATE, NO_ROOM = range(4)  # why the walk pauses
 class Out(NamedTuple):
     """Room for matches: their events, and when they are complete."""
 
-    chosen: Rows
+    chosen: Int64Rows
     completion: Int64s
 
 
-OUT = types.NamedTuple((INT64_ROWS, INT64S), Out)
-
-
-@borrowing(types.void(EVALUATION, STATES, types.int64))
+@borrowing
 def descend(evaluation: Evaluation, states: States, filled: int) -> None:
     """Goes one deeper with a partial match: which place is filled next, from which scope; not if one has none."""
     query, path, step, at = evaluation.query, evaluation.path, evaluation.step, evaluation.scratch.at
@@ -177,7 +159,7 @@ def descend(evaluation: Evaluation, states: States, filled: int) -> None:
     evaluation.position[HOW_DEEP], evaluation.position[NOW_FILLED] = depth + 1, filled
 
 
-@borrowing(types.boolean(EVALUATION, STATES, INT64S))
+@borrowing
 def takes(evaluation: Evaluation, states: States, counters: Int64s) -> bool:
     """Takes the next candidate of the place that is being filled, if no condition is against it."""
     query, path, scratch = evaluation.query, evaluation.path, evaluation.scratch
@@ -196,7 +178,7 @@ def takes(evaluation: Evaluation, states: States, counters: Int64s) -> bool:
     return verdict == PASSED
 
 
-@borrowing(types.int64(EVALUATION, STATES, OUT, ASKED, INT64S))
+@borrowing
 def go_on(evaluation: Evaluation, states: States, out: Out, asked: SearchRequest, counters: Int64s) -> int:
     """Walks through the partial matches until that is OVER, or for another reason cannot go on.
 
@@ -238,7 +220,7 @@ def go_on(evaluation: Evaluation, states: States, out: Out, asked: SearchRequest
     return OVER
 
 
-@borrowing(types.void(EVALUATION, types.int64))
+@borrowing
 def begin(evaluation: Evaluation, root: int) -> None:
     """Begins with the place that a segment is searched from."""
     path, buffer, position = evaluation.path, evaluation.sources.buffer, evaluation.position
@@ -247,7 +229,7 @@ def begin(evaluation: Evaluation, root: int) -> None:
     position[HOW_DEEP], position[NOW_FILLED] = 0, 0
 
 
-@kernel(EVALUATION(QUERY, VALUE_INDEX, LIFE, INT64S, ASKED))
+@kernel
 def new_evaluation(query: Query, index: ValueIndex, life: Life, order: Int64s, asked: SearchRequest) -> Evaluation:
     """Room for one, of any of the partitions."""
     events, program = query.events, query.program
@@ -264,19 +246,17 @@ def new_evaluation(query: Query, index: ValueIndex, life: Life, order: Int64s, a
     return Evaluation(query, sources, life, scratch, entries, path, step, np.zeros(3, np.int64))
 
 
-@search_kernel(
-    types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, VALUE_INDEX, LIFE, INT64S, ASKED)
-)
+@search_kernel
 def evaluate(
     events: Events,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     index: ValueIndex,
     life: Life,
     order: Int64s,
     asked: SearchRequest,
-) -> tuple[Rows, Int64s, Int64s]:
+) -> tuple[Int64Rows, Int64s, Int64s]:
     """All matches of all partitions: chosen events, completion, counters. An empty order makes it a tree."""
     tree, compares = len(order) == 0, events.compared.shape[0] > 0
     counters, out = np.zeros(6, np.int64), Out(np.empty((1024, program.places), np.int64), np.empty(1024, np.int64))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64S, INT64S
-from cepheid.engine.data.layout import EVENTS, Events
-from cepheid.engine.data.matches import Float64s, Int64s
+from cepheid.engine.data.arrays import Float64s, Int64s
+from cepheid.engine.data.layout import Events
 from cepheid.engine.kernels.arrays import grown
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.windows import closes
-from cepheid.engine.program.tables import NO_WINDOW, PROGRAM, Program
-from cepheid.engine.search.lazy.scope import BUFFER, Buffer, reach
+from cepheid.engine.program.tables import NO_WINDOW, Program
+from cepheid.engine.search.lazy.scope import Buffer, reach
 from cepheid.engine.search.lazy.states import tests_something
 
 JOINED, SEPARATE = 1, 2  # with or without events of the root that both slices can use
@@ -20,7 +18,7 @@ LEAST_SLICE = 4  # events of the last component, so that very short windows do n
 CHOICE = 0.25  # what it is worth that a root shares conditions with one more component
 
 
-@kernel(FLOAT64S(PROGRAM, types.boolean))
+@kernel
 def root_weights(program: Program, compares: bool) -> Float64s:
     """What an event of each component weighs as a root.
 
@@ -36,7 +34,7 @@ def root_weights(program: Program, compares: bool) -> Float64s:
     return weights
 
 
-@kernel(INT64S(EVENTS, PROGRAM, INT64S, INT64S))
+@kernel
 def slices_of(events: Events, program: Program, stack: Int64s, asked: Int64s) -> Int64s:
     """Cuts the asked entries of the last component by window lengths: where each slice ends."""
     ends = np.empty(16, np.int64)
@@ -55,7 +53,7 @@ def slices_of(events: Events, program: Program, stack: Int64s, asked: Int64s) ->
     return ends[:slices]
 
 
-@kernel(types.UniTuple(INT64S, 2)(EVENTS, PROGRAM, BUFFER, INT64S, FLOAT64S))
+@kernel
 def segments(
     events: Events, program: Program, buffer: Buffer, asked: Int64s, weights: Float64s
 ) -> tuple[Int64s, Int64s]:

@@ -9,30 +9,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, TIME, Events, Rows
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.data.value_index import KNOWN, VALUE_INDEX, ValueIndex, agreeing
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.layout import DUE, INSTANT, TIME, Events
+from cepheid.engine.data.value_index import KNOWN, ValueIndex, agreeing
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.windows import closes, first_above, opens
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.tables import Program
 
 
 class Buffer(NamedTuple):
     """The input buffer of one partition: for each component, in order, the events that can fill it."""
 
-    stacks: Rows
+    stacks: Int64Rows
     sizes: Int64s
     low: Int64s  # the part of each stack that is in use
     high: Int64s
 
 
-BUFFER = types.NamedTuple((INT64_ROWS, INT64S, INT64S, INT64S), Buffer)
-
-
-@borrowing(types.UniTuple(types.int64, 2)(EVENTS, PROGRAM, BUFFER, INT64S, types.int64, types.int64))
+@borrowing
 def scope(events: Events, program: Program, buffer: Buffer, at: Int64s, filled: int, place: int) -> tuple[int, int]:
     """The part of its stack where the event of an open place can lie, given the filled ones."""
     stack, low, high = buffer.stacks[place], buffer.low[place], buffer.high[place]
@@ -57,7 +52,7 @@ def scope(events: Events, program: Program, buffer: Buffer, at: Int64s, filled: 
     return low, high
 
 
-@borrowing(types.UniTuple(types.int64, 3)(BUFFER, VALUE_INDEX, INT64S, *(types.int64,) * 4))
+@borrowing
 def narrowed(
     buffer: Buffer, index: ValueIndex, at: Int64s, filled: int, place: int, low: int, high: int
 ) -> tuple[int, int, int]:
@@ -77,7 +72,7 @@ def narrowed(
     return low, high, found
 
 
-@borrowing(types.boolean(EVENTS, PROGRAM, BUFFER, INT64S, types.int64, types.int64))
+@borrowing
 def reach(events: Events, program: Program, buffer: Buffer, asked: Int64s, begin: int, end: int) -> bool:
     """Puts in use the part of each stack that matches need which end on entries begin:end of the last one.
 
@@ -112,7 +107,7 @@ def reach(events: Events, program: Program, buffer: Buffer, asked: Int64s, begin
     return True
 
 
-@kernel(INT64S(EVENTS, PROGRAM, BUFFER, types.int64, types.int64))
+@kernel
 def asked_for(events: Events, program: Program, buffer: Buffer, after: int, until: int) -> Int64s:
     """Which entries of the first and of the last component a completion interval allows: two ranges."""
     stacks, sizes, facts = buffer.stacks, buffer.sizes, events.facts
@@ -127,7 +122,7 @@ def asked_for(events: Events, program: Program, buffer: Buffer, after: int, unti
     return asked
 
 
-@borrowing(types.boolean(PROGRAM, BUFFER, INT64S))
+@borrowing
 def restricted(program: Program, buffer: Buffer, asked: Int64s) -> bool:
     """Does the completion interval leave something out?"""
     whole_first = asked[0] == 0 and asked[1] == buffer.sizes[0]

@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S
-from cepheid.engine.data.layout import EVENTS, INSTANT, Events, Rows
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.data.value_index import VALUE_INDEX, ValueIndex
+from cepheid.engine.data.arrays import Float64Rows, Int64Rows, Int64s
+from cepheid.engine.data.layout import INSTANT, Events
+from cepheid.engine.data.value_index import ValueIndex
 from cepheid.engine.kernels.arrays import grown_rows
 from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.program.tables import NEEDS, NEGATION_NEEDS, PROGRAM, Program
+from cepheid.engine.program.tables import NEEDS, NEGATION_NEEDS, Program
 from cepheid.engine.search.lazy.conditions import newly
-from cepheid.engine.search.lazy.scope import BUFFER, Buffer, narrowed, scope
+from cepheid.engine.search.lazy.scope import Buffer, narrowed, scope
 
 # What a step into a state is told: the depth, the places filled so far, the state reached, and whether the tree learns.
 DEPTH, FILLED, TARGET, LEARN = range(4)
@@ -29,14 +26,11 @@ FADING = 1.0 - 1.0 / 256.0  # an edge that is not taken seems a little more sele
 class Edges(NamedTuple):
     """What was learned about take edges, a row per state: candidates looked at, and those that passed."""
 
-    tested: npt.NDArray[np.float64]
-    passed: npt.NDArray[np.float64]
+    tested: Float64Rows
+    passed: Float64Rows
 
 
-EDGES = types.NamedUniTuple(FLOAT64_ROWS, 2, Edges)
-
-
-@borrowing(types.boolean(PROGRAM, types.boolean, types.int64, types.int64))
+@borrowing
 def tests_something(program: Program, compares: bool, filled: int, place: int) -> bool:
     """Can a candidate fail on the take edge of this place?"""
     both = filled | (1 << place)
@@ -53,7 +47,7 @@ def tests_something(program: Program, compares: bool, filled: int, place: int) -
     return False
 
 
-@borrowing(types.void(PROGRAM, types.boolean, EDGES, types.int64, types.int64))
+@borrowing
 def make_edges(program: Program, compares: bool, edges: Edges, row: int, filled: int) -> None:
     """The edges of a state for partial matches with these places filled, with nothing known about them."""
     for place in range(program.places):
@@ -65,16 +59,15 @@ def make_edges(program: Program, compares: bool, edges: Edges, row: int, filled:
 class States(NamedTuple):
     """The states made so far, with the state that each edge leads to (-1: not made yet)."""
 
-    following: Rows
+    following: Int64Rows
     edges: Edges
     made: Int64s  # one number: how many
 
 
-STATES = types.NamedTuple((INT64_ROWS, EDGES, INT64S), States)
 MAX_STATES = 1 << 16  # orders beyond these share the last state; nothing but counters and speed depends on it
 
 
-@kernel(STATES(PROGRAM, types.boolean))
+@kernel
 def initial_states(program: Program, compares: bool) -> States:
     """The state in which no place is filled."""
     shape = 16, program.places
@@ -83,7 +76,7 @@ def initial_states(program: Program, compares: bool) -> States:
     return states
 
 
-@kernel(STATES(STATES, PROGRAM, types.boolean, types.int64, types.int64, types.int64))
+@kernel
 def with_state(states: States, program: Program, compares: bool, state: int, place: int, filled: int) -> States:
     """The same states and the one that an edge leads to, for partial matches with these places filled."""
     following, edges, made = states
@@ -101,7 +94,7 @@ def with_state(states: States, program: Program, compares: bool, state: int, pla
     return States(following, edges, made)
 
 
-@borrowing(types.void(EDGES, types.int64, types.int64, types.boolean))
+@borrowing
 def learn_edge(edges: Edges, row: int, place: int, taken: bool) -> None:
     """Takes in what became of a candidate on a state's edge."""
     if edges.tested[row, place] == UNCONDITIONAL:
@@ -124,10 +117,7 @@ class Next(NamedTuple):
     ready: int  # the instant from which every open place has a candidate
 
 
-NEXT = types.NamedUniTuple(types.int64, 5, Next)
-
-
-@borrowing(NEXT(EVENTS, PROGRAM, BUFFER, VALUE_INDEX, INT64S, types.int64, EDGES, INT64S))
+@borrowing
 def choose(
     events: Events,
     program: Program,
@@ -167,7 +157,7 @@ def choose(
     return Next(best, best_low, best_high, best_link, ready)
 
 
-@borrowing(types.boolean(EVENTS, PROGRAM, BUFFER, INT64S, types.int64))
+@borrowing
 def lacks(events: Events, program: Program, buffer: Buffer, at: Int64s, filled: int) -> bool:
     """Has some open place no candidate in its scope?"""
     for place in range(program.places):

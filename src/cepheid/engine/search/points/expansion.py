@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import FLOAT64S, INT64S
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, at_instant
+from cepheid.engine.data.arrays import Float64s, Int64s
+from cepheid.engine.data.timed import Stacks, Timed, at_instant
 from cepheid.engine.kernels.compile import borrowing, kernel
 
 
@@ -20,13 +17,10 @@ class Points(NamedTuple):
     begin: Int64s  # place p has those from begin[p] to begin[p + 1] - 1
     instant: Int64s
     event: Int64s
-    chance: npt.NDArray[np.float64]
+    chance: Float64s
 
 
-POINTS = types.NamedTuple((INT64S, INT64S, INT64S, FLOAT64S), Points)
-
-
-@kernel(POINTS(TIMED, STACKS, types.int64, types.int64))
+@kernel
 def expand(timed: Timed, stacks: Stacks, places: int, part: int) -> Points:
     """Stream expansion: the candidates come in order of their lower bounds, so that at most those that overlap wait.
 
@@ -70,7 +64,7 @@ def expand(timed: Timed, stacks: Stacks, places: int, part: int) -> Points:
     return Points(begin, instants, events, chance)
 
 
-@borrowing(types.int64(INT64S, types.int64, types.int64, types.int64))
+@borrowing
 def first_after(instants: Int64s, low: int, high: int, bound: int) -> int:
     """The first index in low .. high - 1 whose instant exceeds the bound."""
     while low < high:

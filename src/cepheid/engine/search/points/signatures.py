@@ -6,26 +6,23 @@ are numbered as they are met; what follows from a node by an event stands in a h
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.matches import NEVER, Int64s
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, next_by, onwards, up_to
+from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.timed import Stacks, Timed, between, first_beyond, next_by, onwards, up_to
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.asked import ASKED, SearchRequest
+from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
-from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
-from cepheid.engine.kernels.partial_matches import NODES, Nodes, joins, standing
-from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
+from cepheid.engine.kernels.partial_matches import Nodes, joins, standing
+from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, SKIP_NEXT, Program
 from cepheid.engine.scoring.confidence.bounds import tighten
 from cepheid.engine.scoring.confidence.competing import competing_events
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
-
-Float64s = npt.NDArray[np.float64]
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
 
 
 class Question(NamedTuple):
@@ -36,13 +33,10 @@ class Question(NamedTuple):
     stacks: Stacks
     program: Program
     columns: Columns
-    predicate: Any
+    predicate: PredicateCall
 
 
-QUESTION = types.NamedTuple((TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION), Question)
-
-
-@borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
+@borrowing
 def undisturbed_at(
     timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, length: int, window: int
 ) -> float:
@@ -66,7 +60,7 @@ def undisturbed_at(
     return total
 
 
-@borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
+@borrowing
 def undisturbed(
     timed: Timed, keys: Int64s, branches: Int64s, stand: int, at: Int64s, length: int, window: int
 ) -> float:
@@ -90,7 +84,7 @@ class Signatures(NamedTuple):
 
     nearest: Int64s  # the latest time of the next event
     wanted: Int64s  # 1: it is complete and known in the interval that is asked for
-    competitors: npt.NDArray[np.int64]  # where its competitors begin and end in `keys`, and the disjuncts that stand
+    competitors: Int64Rows  # where its competitors begin and end in `keys`, and the disjuncts that stand
     confidence: Float64s
     earliest: Int64s
     latest: Int64s
@@ -99,12 +93,7 @@ class Signatures(NamedTuple):
     size: Int64s  # [0]: how many nodes, [1]: how many keys
 
 
-SIGNATURES = types.NamedTuple(
-    (INT64S, INT64S, INT64_ROWS, FLOAT64S, INT64S, INT64S, INT64S, INT64S, INT64S), Signatures
-)
-
-
-@kernel(SIGNATURES())
+@kernel
 def no_signatures() -> Signatures:
     """Room for some."""
     room = 64
@@ -121,7 +110,7 @@ def no_signatures() -> Signatures:
     )
 
 
-@called_by_address(SIGNATURES(SIGNATURES, types.int64))
+@called_by_address
 def with_room(known: Signatures, keys: int) -> Signatures:
     """The same with room for one more node and some more keys."""
     if known.size[0] == len(known.nearest):
@@ -153,7 +142,7 @@ def with_room(known: Signatures, keys: int) -> Signatures:
     return known
 
 
-@kernel(types.Tuple((INT64S, INT64S, INT64S))(NODES, types.int64))
+@kernel
 def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
     """The nodes from the first to this one, their events and places."""
     length, each = 0, node
@@ -167,7 +156,7 @@ def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
     return chain, chosen, places
 
 
-@borrowing(types.int64(QUESTION, NODES, types.int64, types.int64))
+@borrowing
 def latest_next(question: Question, nodes: Nodes, node: int, part: int) -> int:
     """When at the latest the strategy has the next event after a node: what comes later cannot follow it."""
     timed, stacks, program = question.timed, question.stacks, question.program
@@ -192,7 +181,7 @@ def latest_next(question: Question, nodes: Nodes, node: int, part: int) -> int:
     return nearest
 
 
-@called_by_address(SIGNATURES(QUESTION, ASKED, NODES, SIGNATURES, types.int64))
+@called_by_address
 def describe(question: Question, asked: SearchRequest, nodes: Nodes, known: Signatures, part: int) -> Signatures:
     """Adds what can be said of the newest node, whatever its instants."""
     timed, match_score, stacks, program, columns, predicate = question
@@ -232,10 +221,7 @@ class Table(NamedTuple):
     node: Int64s
 
 
-TABLE = types.NamedUniTuple(INT64S, 2, Table)
-
-
-@borrowing(types.int64(INT64S, types.int64))
+@borrowing
 def place_of(keys: Int64s, key: int) -> int:
     """Where a key is, or where it would go."""
     mask = len(keys) - 1
@@ -245,7 +231,7 @@ def place_of(keys: Int64s, key: int) -> int:
     return slot
 
 
-@kernel(TABLE(TABLE, types.int64))
+@kernel
 def with_space(table: Table, used: int) -> Table:
     """The same table, larger if more than half of it is used."""
     if 2 * used < len(table.key):

@@ -7,23 +7,21 @@ again.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, at_instant
+from cepheid.engine.data.arrays import Float64s, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.timed import Stacks, Timed, at_instant
 from cepheid.engine.kernels.arrays import grown, grown_numbers
-from cepheid.engine.kernels.asked import ASKED, SearchRequest
+from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
-from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
-from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, joins, more_nodes
+from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
+from cepheid.engine.kernels.partial_matches import Nodes, add_node, joins, more_nodes
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.program.tables import KLEENE, PROGRAM, Program
-from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
+from cepheid.engine.program.tables import KLEENE, Program
+from cepheid.engine.scoring.match_score import MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
     COUNTERS,
     EVALUATED,
@@ -32,18 +30,14 @@ from cepheid.engine.search.intervals.results import (
     PARTIAL,
     PEAK,
     REPORTED,
-    RESULTS,
     Results,
     is_full,
     no_results,
     put,
     with_room,
 )
-from cepheid.engine.search.points.expansion import POINTS, Points, expand, first_after
+from cepheid.engine.search.points.expansion import Points, expand, first_after
 from cepheid.engine.search.points.signatures import (
-    QUESTION,
-    SIGNATURES,
-    TABLE,
     Question,
     Signatures,
     Table,
@@ -65,16 +59,13 @@ class Walk(NamedTuple):
 
     node: Int64s
     at: Int64s  # the instant
-    weight: npt.NDArray[np.float64]  # the probability of these instants
+    weight: Float64s  # the probability of these instants
     cursor: Int64s  # the point event that is tried next
     stop: Int64s  # where those that could come next end
     taking: Int64s  # 1: they are taken into the open group, 0: they begin the next component
 
 
-WALK = types.NamedTuple((INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64S), Walk)
-
-
-@kernel(WALK())
+@kernel
 def new_walk() -> Walk:
     """Room for a short one."""
     size = 8
@@ -88,7 +79,7 @@ def new_walk() -> Walk:
     )
 
 
-@kernel(WALK(WALK))
+@kernel
 def longer(walk: Walk) -> Walk:
     """The same with room for as many again."""
     return Walk(
@@ -101,14 +92,14 @@ def longer(walk: Walk) -> Walk:
     )
 
 
-@borrowing(types.void(WALK, INT64S, types.int64, types.int64, types.int64, types.float64))
+@borrowing
 def enter(walk: Walk, state: Int64s, depth: int, node: int, instant: int, weight: float) -> None:
     """Goes on with a node at an instant."""
     walk.node[depth], walk.at[depth], walk.weight[depth] = node, instant, weight
     state[DEPTH], state[FRESH] = depth, 1
 
 
-@borrowing(types.void(QUESTION, SIGNATURES, WALK, types.int64))
+@borrowing
 def judge(question: Question, known: Signatures, walk: Walk, depth: int) -> None:
     """Adds the probability of a whole point match to that of its signature."""
     node, window = walk.node[depth], question.match_score.window
@@ -123,7 +114,7 @@ def judge(question: Question, known: Signatures, walk: Walk, depth: int) -> None
         known.latest[node] = max(known.latest[node], walk.at[depth])
 
 
-@borrowing(types.void(POINTS, SIGNATURES, WALK, types.int64, types.int64, types.int64))
+@borrowing
 def aim(points: Points, known: Signatures, walk: Walk, depth: int, goal: int, window: int) -> None:
     """Finds the point events of a place that could come next."""
     bound = min(walk.at[0] + window - 1, known.nearest[walk.node[depth]])
@@ -132,7 +123,7 @@ def aim(points: Points, known: Signatures, walk: Walk, depth: int, goal: int, wi
     walk.stop[depth] = first_after(points.instant, walk.cursor[depth], top, bound)
 
 
-@borrowing(types.int64(QUESTION, POINTS, NODES, SIGNATURES, TABLE, WALK, INT64S, INT64S))
+@borrowing
 def go_on(
     question: Question,
     points: Points,
@@ -185,13 +176,13 @@ def go_on(
     return OVER
 
 
-@borrowing(types.int64(QUESTION, WALK, types.int64, types.int64))
+@borrowing
 def key_of(question: Question, walk: Walk, depth: int, event: int) -> int:
     """The number of the signature that follows by an event."""
     return (walk.node[depth] * len(question.timed.lower) + event) * 2 + walk.taking[depth]  # type: ignore[no-any-return]
 
 
-@borrowing(types.boolean(NODES, types.int64, types.int64))
+@borrowing
 def contains(nodes: Nodes, node: int, event: int) -> bool:
     """Is the event one of those up to a node?"""
     while node >= 0:
@@ -201,7 +192,7 @@ def contains(nodes: Nodes, node: int, event: int) -> bool:
     return False
 
 
-@kernel(types.Tuple((NODES, SIGNATURES, TABLE))(QUESTION, ASKED, POINTS, NODES, SIGNATURES, TABLE, WALK, INT64S))
+@kernel
 def find_out(
     question: Question,
     asked: SearchRequest,
@@ -233,7 +224,7 @@ def find_out(
     return nodes, known, with_space(table, state[USED])
 
 
-@kernel(RESULTS(QUESTION, NODES, SIGNATURES, RESULTS, types.int64, INT64S))
+@kernel
 def report(
     question: Question, nodes: Nodes, known: Signatures, results: Results, limit: int, counters: Int64s
 ) -> Results:
@@ -256,14 +247,14 @@ def report(
     return results
 
 
-@search_kernel(types.Tuple((RESULTS, INT64S))(TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, ASKED))
+@search_kernel
 def search_points(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     nodes: Nodes,
     asked: SearchRequest,
 ) -> tuple[Results, Int64s]:

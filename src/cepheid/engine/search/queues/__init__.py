@@ -11,17 +11,18 @@ from itertools import pairwise
 
 import numpy as np
 
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.candidates import Candidates, candidates, regrouped
 from cepheid.engine.data.columns import fill
 from cepheid.engine.data.layout import lay_out
-from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches, joined
+from cepheid.engine.data.matches import MISSING, Chosen, Matches, joined
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.partial_matches import new_nodes
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
-from cepheid.engine.program.tables import KLEENE, NEEDS, NEGATION_NEEDS, Program, Rows
+from cepheid.engine.program.tables import KLEENE, NEEDS, NEGATION_NEEDS, Program
 from cepheid.engine.scoring.edges import CLOSED, Edges, build_edges, describe_edges
 from cepheid.engine.scoring.match_score import ROUNDING
 from cepheid.engine.search.queues.generate import Backward, Forward, Found, Scoring, generate
@@ -74,7 +75,7 @@ def _search(
     events: EventTable,
     edges: Edges,
     prepared: Candidates,
-    allowed: Rows,
+    allowed: Int64Rows,
     when: tuple[int, int],
 ) -> Matches:
     """The matches of a query of which an allowed set of components is missing, among events of one partition each."""
@@ -112,7 +113,7 @@ def _search(
     )
 
 
-def _anything() -> Rows:
+def _anything() -> Int64Rows:
     return np.empty((0, 0), np.int64)
 
 
@@ -129,7 +130,7 @@ def _reachable(bound: BoundQuery, edges: Edges, absent: int) -> bool:
     return all(edges.number[source + 1, target] != CLOSED for source, target in pairwise([-1, *seen, count]))
 
 
-def _allowed(bound: BoundQuery, named: set[int], wanted: bool) -> Rows:
+def _allowed(bound: BoundQuery, named: set[int], wanted: bool) -> Int64Rows:
     """Which places a path may come to, by what it has left out behind them: so that one of the named sets is missing,
     or (not `wanted`) any other."""
     count = len(bound.positives)
@@ -144,7 +145,7 @@ def _allowed(bound: BoundQuery, named: set[int], wanted: bool) -> Rows:
     return table
 
 
-def score_of(plan: Plan, bound: BoundQuery, edges: Edges, program: Program, allowed: Rows) -> Score:
+def score_of(plan: Plan, bound: BoundQuery, edges: Edges, program: Program, allowed: Int64Rows) -> Score:
     """What the plan asks of a match, and from where on each condition and negated component is known."""
     threshold = (bound.threshold or 0.0) - ROUNDING
     known = [_known(program, int(needs)) for needs in program.tests[: program.moments[-1], NEEDS]]

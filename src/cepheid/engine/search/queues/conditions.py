@@ -5,15 +5,11 @@ A condition is tested once the search has come down to the place from which all 
 
 from __future__ import annotations
 
-from typing import Any
-
-from numba import types
-
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, Columns
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.data.arrays import Int64Rows
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.kernels.compile import borrowing, inlined
 from cepheid.engine.kernels.conditions import (
     EVENT,
-    FUNCTION,
     RIGHT,
     agrees_on_codes,
     gather_codes,
@@ -22,7 +18,7 @@ from cepheid.engine.kernels.conditions import (
     passes_test,
 )
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, interval, kills
-from cepheid.engine.kernels.query import QUERY, Query
+from cepheid.engine.kernels.query import Query
 from cepheid.engine.kernels.registers import Registers, absorb
 from cepheid.engine.program.tables import (
     AFTER_PLACE,
@@ -30,17 +26,15 @@ from cepheid.engine.program.tables import (
     KEPT_FROM,
     KLEENE,
     PREVIOUS_AT,
-    PROGRAM,
     SECOND,
     WALKED,
     WALKS_FROM,
     Program,
-    Rows,
 )
-from cepheid.engine.search.queues.query import CONDITION, PATH, SCORE, Path, Score
+from cepheid.engine.search.queues.query import CONDITION, Path, Score
 
 
-@borrowing(types.void(QUERY, PATH, types.int64), inline=True)
+@inlined
 def count_groups(query: Query, path: Path, depth: int) -> None:
     """Brings lengths and aggregates up to date: over the events of each group, in order of time."""
     program, scratch, entries = query.program, path.scratch, path.entries
@@ -61,8 +55,10 @@ def count_groups(query: Query, path: Path, depth: int) -> None:
             absorb(program, query.columns, place, entries[entry, EVENT], first, registers, 0)
 
 
-@borrowing(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, PATH, types.int64))
-def holds_along(program: Program, columns: Columns, predicate: Any, test: int, path: Path, depth: int) -> bool:
+@borrowing
+def holds_along(
+    program: Program, columns: Columns, predicate: PredicateCall, test: int, path: Path, depth: int
+) -> bool:
     """Does a condition hold for every element of the one group it goes over, of which no aggregates are kept?
 
     The elements are read where they stand in the path, backwards: `holds_for_every` would collect them first.
@@ -87,8 +83,8 @@ def holds_along(program: Program, columns: Columns, predicate: Any, test: int, p
     return True
 
 
-@borrowing(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, PATH, types.int64), inline=True)
-def test_holds(program: Program, columns: Columns, predicate: Any, test: int, path: Path, depth: int) -> bool:
+@inlined
+def test_holds(program: Program, columns: Columns, predicate: PredicateCall, test: int, path: Path, depth: int) -> bool:
     """Does a test hold for the events of a path?"""
     walk, end = program.tests[test, WALKS_FROM], program.tests[test + 1, WALKS_FROM]
     if walk == end:
@@ -101,22 +97,22 @@ def test_holds(program: Program, columns: Columns, predicate: Any, test: int, pa
     return holds_along(program, columns, predicate, test, path, depth)
 
 
-@borrowing(types.void(QUERY, PATH, types.int64))
+@borrowing
 def gather_path(query: Query, path: Path, depth: int) -> None:
     """Takes in what the events of the path say of the attributes that are compared."""
     for entry in range(depth + 1):
         gather_codes(query.events, path.scratch.codes, path.entries[entry, EVENT], 1 if entry == 0 else 0)
 
 
-@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64))
+@borrowing
 def agrees_with_path(query: Query, path: Path, depth: int, event: int) -> bool:
     """Is an event equal to all those of the path in the attributes that are compared?"""
     gather_path(query, path, depth)
     return agrees_on_codes(query.events, path.scratch.codes, event)
 
 
-@borrowing(types.int64(INT64_ROWS, types.int64, types.int64), inline=True)
-def entry_behind(entries: Rows, after: int, depth: int) -> int:
+@inlined
+def entry_behind(entries: Int64Rows, after: int, depth: int) -> int:
     """The path entry of the first seen event behind a negated component, -1 if there is none."""
     for entry in range(depth, -1, -1):
         if entries[entry, RIGHT] > after:
@@ -124,7 +120,7 @@ def entry_behind(entries: Rows, after: int, depth: int) -> int:
     return -1
 
 
-@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64), inline=True)
+@inlined
 def ends_with_window(query: Query, path: Path, negation: int, depth: int) -> bool:
     """Writes down which seen events a negated component lies between; is there none behind it?"""
     entries, between = path.entries, path.scratch.between
@@ -135,7 +131,7 @@ def ends_with_window(query: Query, path: Path, negation: int, depth: int) -> boo
     return later < 0
 
 
-@borrowing(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def must_test(query: Query, score: Score, path: Path, place: int, source: int, depth: int) -> bool:
     """Is there anything to test when a path grows from `place` down to `source`? Mostly there is not."""
     if score.decides[source + 1, place] == CONDITION:
@@ -153,7 +149,7 @@ def must_test(query: Query, score: Score, path: Path, place: int, source: int, d
     return False
 
 
-@borrowing(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64, types.int64))
+@borrowing
 def passes(query: Query, score: Score, path: Path, missing: int, above: int, known: int, depth: int) -> bool:
     """Tests what has become decided: everything whose `known` lies in [known, above). At the end, known is -1."""
     program, columns, predicate, scratch = query.program, query.columns, query.predicate, path.scratch

@@ -7,22 +7,20 @@ logarithms.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
-from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Float64s, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.layout import BEGINS, INSTANT, TIME, Events
 from cepheid.engine.kernels.arrays import grown, grown_numbers
-from cepheid.engine.kernels.asked import ASKED, SearchRequest
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
-from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
-from cepheid.engine.kernels.partial_matches import NODES, Nodes
-from cepheid.engine.kernels.query import QUERY, Absent, Query
-from cepheid.engine.kernels.score_lookup import TABLE_ARRAYS, log_score_at
+from cepheid.engine.kernels.asked import SearchRequest
+from cepheid.engine.kernels.compile import borrowing_by_address, inlined, kernel, search_kernel
+from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT, Scratch
+from cepheid.engine.kernels.partial_matches import Nodes
+from cepheid.engine.kernels.query import Absent, Query
+from cepheid.engine.kernels.score_lookup import log_score_at
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import first_above
 from cepheid.engine.program.tables import (
@@ -30,7 +28,6 @@ from cepheid.engine.program.tables import (
     FIRST_AT,
     KLEENE,
     LAST_AT,
-    PROGRAM,
     SKIP_NEXT,
     Program,
 )
@@ -42,9 +39,6 @@ from cepheid.engine.search.queues.query import (
     KILLED,
     NOTHING,
     OVERFLOW,
-    PATH,
-    QUEUES,
-    SCORE,
     Path,
     Queues,
     Score,
@@ -66,11 +60,8 @@ class Found(NamedTuple):
     place: Int64s
     event: Int64s
     begins: Int64s
-    score: npt.NDArray[np.float64]
+    score: Float64s
     completion: Int64s
-
-
-FOUND = types.NamedTuple((INT64S, INT64S, INT64S, FLOAT64S, INT64S), Found)
 
 
 class Backward(NamedTuple):
@@ -109,13 +100,7 @@ class Generation(NamedTuple):
     asked: SearchRequest
 
 
-BACKWARD = types.NamedTuple((PROGRAM, COLUMNS, SCRATCH), Backward)
-FORWARD = types.NamedTuple((PROGRAM, COLUMNS, NODES), Forward)
-SCORING = types.NamedTuple((SCORE, TABLE_ARRAYS), Scoring)
-GENERATION = types.NamedTuple((QUERY, QUERY, NODES, SCORE, TABLE_ARRAYS, QUEUES, PATH, ASKED), Generation)
-
-
-@borrowing(types.void(PROGRAM, PATH, types.int64), inline=True)
+@inlined
 def bind_slots(program: Program, path: Path, entry: int) -> None:
     """Puts the event of a path entry where conditions look for it."""
     event, place, at = path.entries[entry, EVENT], path.entries[entry, RIGHT], path.scratch.at
@@ -126,7 +111,7 @@ def bind_slots(program: Program, path: Path, entry: int) -> None:
         at[program.place[place, CURRENT_AT]] = event
 
 
-@borrowing(types.void(PROGRAM, PATH, types.int64, types.int64, types.int64, types.float64, types.int64), inline=True)
+@inlined
 def extend(program: Program, path: Path, depth: int, place: int, event: int, reached: float, missing: int) -> None:
     """Puts an event at the path's beginning; what to look at next is whether the match begins with it."""
     path.entries[depth, EVENT], path.entries[depth, LEFT], path.entries[depth, RIGHT] = event, depth + 1, place
@@ -136,7 +121,7 @@ def extend(program: Program, path: Path, depth: int, place: int, event: int, rea
     bind_slots(program, path, depth)
 
 
-@borrowing(types.boolean(QUERY, types.int64, types.int64), inline=True)
+@inlined
 def can_be_first(query: Query, event: int, place: int) -> bool:
     """May the event be the first of its component? For groups by conditions on it alone, tested beforehand."""
     if query.program.place[place, KLEENE] == 0:
@@ -144,13 +129,13 @@ def can_be_first(query: Query, event: int, place: int) -> bool:
     return bool((query.events.facts[BEGINS, event] >> place) & 1 == 1)
 
 
-@borrowing(types.int64(types.int64, types.int64), inline=True)
+@inlined
 def between(low: int, high: int) -> int:
     """The bits of the places strictly between two."""
     return ((1 << high) - 1) & ~((1 << (low + 1)) - 1)
 
 
-@borrowing(types.int64(SCORE, types.int64), inline=True)
+@inlined
 def hour_shift(score: Score, time: int) -> int:
     """How far behind an edge's table the one of this hour lies; 0 where losses do not depend on it."""
     if len(score.hours) == 0:
@@ -158,7 +143,7 @@ def hour_shift(score: Score, time: int) -> int:
     return score.hours[time % score.day * len(score.hours) // score.day]  # type: ignore[no-any-return]
 
 
-@borrowing(types.float64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64), inline=True)
+@inlined
 def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth: int) -> float:
     """The log score of the path as a whole match: the window opens before its first event, and passes."""
     program, facts = query.program, query.events.facts
@@ -173,7 +158,7 @@ def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth:
     return float(total)
 
 
-@borrowing(types.boolean(GENERATION, types.int64, types.int64, INT64S), inline=True)
+@inlined
 def grows(generation: Generation, depth: int, source: int, counters: Int64s) -> bool:
     """Takes the queue entry that was found last as a new beginning of the path, if that may lead to a match."""
     query, score, queues, path = generation.query, generation.score, generation.queues, generation.path
@@ -204,7 +189,7 @@ def grows(generation: Generation, depth: int, source: int, counters: Int64s) -> 
     return True
 
 
-@borrowing(types.boolean(QUERY, SCORE, QUEUES, PATH, types.int64, types.int64), inline=True)
+@inlined
 def finds_entry(query: Query, score: Score, queues: Queues, path: Path, depth: int, source: int) -> bool:
     """The next queue entry of a component before the path's first event, in its window; False: there is none."""
     facts, event, place = query.events.facts, path.entries[depth, EVENT], path.entries[depth, RIGHT]
@@ -224,8 +209,8 @@ def finds_entry(query: Query, score: Score, queues: Queues, path: Path, depth: i
     return bool(facts[TIME, last] - facts[TIME, first] < query.program.window)
 
 
-@borrowing(types.int64(GENERATION, types.int64, FLOAT64S, INT64S), inline=True)
-def completed(generation: Generation, depth: int, total: npt.NDArray[np.float64], counters: Int64s) -> int:
+@inlined
+def completed(generation: Generation, depth: int, total: Float64s, counters: Int64s) -> int:
     """When the path is known as a match that begins with its first event; NOT_A_MATCH if it is none.
 
     Leaves its log score in total[0].
@@ -255,7 +240,7 @@ def completed(generation: Generation, depth: int, total: npt.NDArray[np.float64]
     return known  # type: ignore[no-any-return]
 
 
-@borrowing(types.boolean(GENERATION, types.int64, types.int64), inline=True)
+@inlined
 def begins(generation: Generation, final: int, top: int) -> bool:
     """Begins a path with an entry of a queue as its last event, if that may lead to a match."""
     query, score, queues, path = generation.query, generation.score, generation.queues, generation.path
@@ -275,7 +260,7 @@ def begins(generation: Generation, final: int, top: int) -> bool:
     )
 
 
-@borrowing(types.boolean(GENERATION, types.int64), inline=True)
+@inlined
 def is_selected(generation: Generation, depth: int) -> bool:
     """Would the strategy select the events of a complete path?"""
     if generation.query.program.strategy != SKIP_NEXT:
@@ -285,7 +270,7 @@ def is_selected(generation: Generation, depth: int) -> bool:
     return selects_next(generation.forward, generation.nodes, generation.queues, path, depth, missing)
 
 
-@borrowing(types.void(PATH, types.int64, FOUND, types.int64), inline=True)
+@inlined
 def write_events(path: Path, depth: int, found: Found, at: int) -> None:
     """Writes the events of a path, first to last."""
     for entry in range(depth, -1, -1):
@@ -293,10 +278,8 @@ def write_events(path: Path, depth: int, found: Found, at: int) -> None:
         at += 1
 
 
-@called_by_address(types.boolean(GENERATION, FOUND, INT64S, FLOAT64S, INT64S), borrows=True)
-def search(
-    generation: Generation, found: Found, state: Int64s, total: npt.NDArray[np.float64], counters: Int64s
-) -> bool:
+@borrowing_by_address
+def search(generation: Generation, found: Found, state: Int64s, total: Float64s, counters: Int64s) -> bool:
     """Goes on from where `state` stands until all is found, or until there is no room for another match (False)."""
     query, score, queues, path = generation.query, generation.score, generation.queues, generation.path
     program, events, tables = query.program, query.events, generation.tables
@@ -351,7 +334,7 @@ def search(
     return True
 
 
-@kernel(types.Tuple((QUEUES, PATH))(EVENTS, PROGRAM, SCRATCH))
+@kernel
 def new_queues(events: Events, program: Program, scratch: Scratch) -> tuple[Queues, Path]:
     """Room for the queues of any partition, and for the longest path through them."""
     length, rows, longest = program.places, program.places + program.negatives, 0
@@ -379,13 +362,13 @@ def new_queues(events: Events, program: Program, scratch: Scratch) -> tuple[Queu
     return queues, path
 
 
-@search_kernel(types.Tuple((FOUND, INT64S))(EVENTS, BACKWARD, FUNCTION, FORWARD, FUNCTION, SCORING, ASKED))
+@search_kernel
 def generate(
     events: Events,
     backward: Backward,
-    predicate: Any,
+    predicate: PredicateCall,
     forward: Forward,
-    forward_predicate: Any,
+    forward_predicate: PredicateCall,
     scoring: Scoring,
     asked: SearchRequest,
 ) -> tuple[Found, Int64s]:

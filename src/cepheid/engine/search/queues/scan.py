@@ -8,22 +8,20 @@ is kept by a second, falling queue, so that it costs O(1) amortised.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.layout import EVENTS, INSTANT, MASK, TIME, Events
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.kernels.score_lookup import TABLE_ARRAYS, log_score_at, maximum_at
-from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program, Rows
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.layout import INSTANT, MASK, TIME, Events
+from cepheid.engine.kernels.compile import borrowing, inlined
+from cepheid.engine.kernels.score_lookup import log_score_at, maximum_at
+from cepheid.engine.program.tables import KLEENE, SKIP_NEXT, Program
 from cepheid.engine.scoring.edges import CERTAIN, CLOSED, FALLS, RISES
-from cepheid.engine.search.queues.query import DROPPED, QUEUES, SCORE, STACKED, Queues, Score
+from cepheid.engine.search.queues.query import DROPPED, STACKED, Queues, Score
 from cepheid.model.table_arrays import TableArrays
 
 FALLING_FIRST, FALLING_END, SETTLED, OLDEST = range(4)
 
 
-@borrowing(types.float64(TABLE_ARRAYS, types.int64, types.int64, types.float64, types.float64), inline=True)
+@inlined
 def edge_bound(tables: TableArrays, number: int, monotone: int, newest: float, oldest: float) -> float:
     """A bound of the log score over all spans from `newest` to `oldest`; exact at one end where it is monotone."""
     if number == CERTAIN:
@@ -36,8 +34,8 @@ def edge_bound(tables: TableArrays, number: int, monotone: int, newest: float, o
     return float(np.log(best)) if best > 0.0 else -np.inf
 
 
-@borrowing(types.void(QUEUES, INT64_ROWS, types.int64, types.int64, types.int64), inline=True)
-def settle(queues: Queues, facts: Rows, place: int, now: int, window: int) -> None:
+@inlined
+def settle(queues: Queues, facts: Int64Rows, place: int, now: int, window: int) -> None:
     """Lets a new instant see the entries that came before it, and forget those that have left the window."""
     stacks, bounds, sizes, falling, marks = queues
     for entry in range(marks[place, SETTLED], sizes[place]):
@@ -58,7 +56,7 @@ def settle(queues: Queues, facts: Rows, place: int, now: int, window: int) -> No
         marks[place, FALLING_FIRST] += 1
 
 
-@borrowing(types.void(EVENTS, PROGRAM, SCORE, TABLE_ARRAYS, types.int64, types.int64, QUEUES, INT64S))
+@borrowing
 def fill_queues(
     events: Events,
     program: Program,

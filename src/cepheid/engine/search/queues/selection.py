@@ -5,20 +5,18 @@ What was seen must be a skip-till-next match of the pattern without its missing 
 
 from __future__ import annotations
 
-from numba import types
-
 from cepheid.engine.data.layout import BEGINS, INSTANT
 from cepheid.engine.kernels.compile import called_by_address
 from cepheid.engine.kernels.conditions import EVENT, RIGHT
-from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, more_nodes
-from cepheid.engine.kernels.query import QUERY, Query
+from cepheid.engine.kernels.partial_matches import Nodes, add_node, more_nodes
+from cepheid.engine.kernels.query import Query
 from cepheid.engine.kernels.windows import first_above
 from cepheid.engine.program.tables import KLEENE
 from cepheid.engine.scoring.confidence.competing import could_join
-from cepheid.engine.search.queues.query import PATH, QUEUES, Path, Queues
+from cepheid.engine.search.queues.query import Path, Queues
 
 
-@called_by_address(types.boolean(QUERY, NODES, QUEUES, PATH, types.int64, types.int64))
+@called_by_address
 def selects_next(query: Query, nodes: Nodes, queues: Queues, path: Path, depth: int, missing: int) -> bool:
     """Does a complete path pass no event that it could have selected instead of one of its own?
 

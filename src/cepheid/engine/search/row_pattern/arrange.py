@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import types
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.search.row_pattern.columns import plain
 from cepheid.engine.search.row_pattern.computed_keys import with_keys
@@ -20,7 +20,6 @@ from cepheid.errors import DataError
 from cepheid.language.match_recognize.bound import BoundClause, SortKey
 from cepheid.language.zone_labels import labelled_table
 
-Int64s = npt.NDArray[np.int64]
 Key = npt.NDArray[Any]
 
 
@@ -74,7 +73,7 @@ def partition_codes(columns: Sequence[pa.Array], length: int) -> tuple[Int64s, i
     return combined, size
 
 
-@kernel(types.Tuple((types.int64[::1], types.int64[::1]))(types.int64[::1], types.int64))
+@kernel
 def grouped(codes: Int64s, count: int) -> tuple[Int64s, Int64s]:
     """The rows of each code together, in the order in which they came, and where each code begins."""
     bounds = np.zeros(count + 1, np.int64)

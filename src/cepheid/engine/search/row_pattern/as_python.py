@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.budget import checkpoint
-from cepheid.engine.search.row_pattern.path_state import HIGH, LOW, NUMBER, ROW, START, Ints
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.search.row_pattern.path_state import HIGH, LOW, NUMBER, ROW, START
 from cepheid.engine.values.operators import listed
 from cepheid.language import syntax as s
 from cepheid.language.evaluate import function_of
@@ -53,7 +54,7 @@ class PathCondition:
     labels: tuple[str, ...]
     table: int
 
-    def __call__(self, counted: Ints) -> bool:
+    def __call__(self, counted: Int64s) -> bool:
         checkpoint()
         start, row = int(counted[START]), int(counted[ROW])
         first = self.table + 1

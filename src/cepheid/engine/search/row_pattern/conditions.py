@@ -16,7 +16,7 @@ from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.engine.search.row_pattern.as_python import number_of, path_condition
 from cepheid.engine.search.row_pattern.columns import flags, read
 from cepheid.engine.search.row_pattern.implied import conjuncts, on_start, without_start_conditions
-from cepheid.engine.search.row_pattern.lowering import Lowering, Seen, UnfitError, merged
+from cepheid.engine.search.row_pattern.lowering import History, Lowering, Seen, UnfitError, merged
 from cepheid.engine.search.row_pattern.path_state import PathState
 from cepheid.engine.search.row_pattern.points import aggregate_type
 from cepheid.engine.values.columnwise import value
@@ -47,8 +47,13 @@ class Conditions:
     on_the_way: dict[str, list[s.Expression]]  # what is left to judge, for labels BY_PATH
     judge: PathState
     predicate: Predicate  # which judges that
-    seen: Seen | None  # what it reads of the path; None: nothing, or not known
+    seen: Seen | None  # what it reads of the path; None: nothing
     begins: npt.NDArray[np.uint8]  # per row: may a match begin there? Empty: at every row
+
+    @property
+    def opaque(self) -> bool:
+        """Do some conditions run as Python functions of the whole path?"""
+        return self.seen is not None and self.seen.opaque
 
 
 def concerns_rows_alone(expression: s.Expression, label: str) -> bool:
@@ -223,8 +228,9 @@ def judged(
     opaque: list[list[s.Expression]] = []  # those that have no compiled form
     reads: list[frozenset[tuple[int, str]]] = []
     numbers: list[bool] = []
+    histories: list[tuple[History, ...]] = []
     for number, label in enumerate(clause.labels):
-        lowering.asks, lowering.reads, lowering.numbers = [], set(), False
+        lowering.asks, lowering.reads, lowering.numbers, lowering.histories = [], set(), False, {}
         fits: list[s.Expression] = []
         opaque.append([])
         for condition in left.get(label, ()):
@@ -232,11 +238,13 @@ def judged(
                 fits.append(lowering.lowered(condition))
             except UnfitError:
                 opaque[-1].append(condition)
+                lowering.note(condition)
         lowered.append(tuple(fits))
         entry[number] = len(asks), len(asks) + len(lowering.asks)
         asks += lowering.asks
         reads.append(frozenset(lowering.reads))
         numbers.append(lowering.numbers)
+        histories.append(tuple(lowering.histories))
     cases = [
         Case(
             conditions,
@@ -252,9 +260,9 @@ def judged(
     everything = [condition for rest in opaque for condition in rest]
     if everything:
         judge.counted[lowering.counted] = number_of(table, everything, judge.sets)
-        return judge, predicate, None
     sources = {name: inner for inner, (name, _) in lowering.columns.items()}
-    return judge, predicate, Seen(tuple(reads), tuple(numbers), lowering.values, sources)
+    seen = Seen(tuple(reads), tuple(numbers), lowering.values, sources, tuple(histories), bool(everything))
+    return judge, predicate, seen
 
 
 @lru_cache(maxsize=1)

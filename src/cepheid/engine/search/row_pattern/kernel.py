@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
+from cepheid.engine.data.arrays import Int32s, Int64Rows, Int64s, Uint8Rows, Uint8s
+from cepheid.engine.data.columns import PredicateCall
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel, unlocked_kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.row_pattern.memory import (
     FULL,
     LASTING,
-    MEMORY,
     MOST,
     USED,
     Memory,
@@ -22,34 +21,12 @@ from cepheid.engine.search.row_pattern.memory import (
     with_more_entries,
 )
 from cepheid.engine.search.row_pattern.path_state import (
-    FUNCTION,
-    JUDGING,
-    PATH_STATE,
     Judging,
     PathState,
     extend,
     holds_here,
 )
-from cepheid.engine.search.row_pattern.program import (
-    AT_START,
-    DONE,
-    JUMP,
-    KEYED,
-    LOOP,
-    REMEMBER,
-    SPLIT,
-    TAKE,
-    Int32s,
-    Int64s,
-    Program,
-)
-
-Bytes = npt.NDArray[np.uint8]
-
-INT32S = types.int32[::1]
-INT64S = types.int64[::1]
-BYTE_ROWS = types.uint8[:, ::1]
-PROGRAM = types.NamedTuple((INT32S,) * 7 + (types.int64,) * 3, Program)
+from cepheid.engine.search.row_pattern.program import AT_START, DONE, JUMP, KEYED, LOOP, REMEMBER, SPLIT, TAKE, Program
 
 UNMATCHED = -1  # the length of a match that is none
 SKIP_PAST_LAST, SKIP_NEXT, SKIP_FIRST, SKIP_LAST = range(4)
@@ -69,16 +46,16 @@ class Rows(NamedTuple):
 
     bounds: Int64s  # where each partition begins, and the end of the last
     time: Int64s  # the first sort key, if there is a window
-    always: Bytes  # per label: 0 judged by a column of `holds`, 1 holds everywhere, 2 judged by the path
-    holds: npt.NDArray[np.uint8]  # per label and row: may the row have the label?
+    always: Uint8s  # per label: 0 judged by a column of `holds`, 1 holds everywhere, 2 judged by the path
+    holds: Uint8Rows  # per label and row: may the row have the label?
     # Per partition, where the search begins, and after it where it stopped: these are written.
     begin: Int64s
     number: Int64s  # of the next match
     matched: Int64s  # the last row that a match has taken
-    whole: Bytes  # is its first row there?
+    whole: Uint8s  # is its first row there?
     until: Int64s  # per partition: matches begin before this row
     upcoming: Int64s  # per row: the next row that may have a label every match has; empty if there is no such label
-    begins: Bytes  # per row: may a match begin there? Empty: at every row
+    begins: Uint8s  # per row: may a match begin there? Empty: at every row
 
 
 class Mode(NamedTuple):
@@ -86,7 +63,7 @@ class Mode(NamedTuple):
 
     within: int  # 0: no window
     skip: int
-    skip_labels: Bytes  # per label
+    skip_labels: Uint8s  # per label
     unmatched: int  # also report rows that no match has taken
     # Streams: more rows may come. What depends on them is left for later.
     open: int
@@ -104,25 +81,17 @@ class Scratch(NamedTuple):
     """Room for one attempt; the next one overwrites it, except for what is known to lead to nothing."""
 
     path: Int32s  # the step that took each row
-    choices: npt.NDArray[np.int64]  # ways that were not tried yet: step, row, length of the trail and of `undo`
+    choices: Int64Rows  # ways that were not tried yet: step, row, length of the trail and of `undo`
     trail: Int64s  # marks on the way that is being tried: they are no failures if it succeeds
     marks: Int64s  # all marks of this attempt
     undo: Int64s  # registers and what they held
     registers: Int64s
     state: Int64s  # the lengths of trail and marks, whether the window cut something off, failures in all, ...
     best: Int32s  # the longest path so far, if that is what is wanted, or the first one that the window cut off
-    dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
+    dead: Uint8Rows  # per row (and the end of each partition) and bit of the program: leads to nothing
 
 
-BYTES = types.uint8[::1]
-ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES, INT64S, INT64S, BYTES), Rows)
-MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 10), Mode)
-SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, INT32S, BYTE_ROWS), Scratch)
-RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
-INT = types.int64
-
-
-@borrowing(INT(PROGRAM, MODE, INT32S, INT, INT))
+@borrowing
 def next_start(program: Program, mode: Mode, path: Int32s, start: int, length: int) -> int:
     """Where the search goes on after a match; -1 or -2 where AFTER MATCH SKIP cannot."""
     if mode.skip == SKIP_PAST_LAST:
@@ -140,7 +109,7 @@ def next_start(program: Program, mode: Mode, path: Int32s, start: int, length: i
     return start + place if place > 0 else -NO_PROGRESS
 
 
-@borrowing(types.boolean(SCRATCH, INT, INT, INT))
+@borrowing
 def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
     """Is a split reached at a row for the first time? If so, it is marked."""
     mask = np.uint8(1 << (bit & 7))
@@ -155,7 +124,7 @@ def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
     return True
 
 
-@borrowing(types.boolean(SCRATCH, PATH_STATE, MEMORY, INT, INT, INT, INT))
+@borrowing
 def first_time_so(
     scratch: Scratch, judge: PathState, memory: Memory, split: int, start: int, row: int, number: int
 ) -> bool:
@@ -169,7 +138,7 @@ def first_time_so(
     return entry != -1
 
 
-@borrowing(types.void(PROGRAM, SCRATCH, MEMORY, INT))
+@borrowing
 def take_back(program: Program, scratch: Scratch, memory: Memory, entry: int) -> None:
     """A mark is no failure: it is taken back."""
     if entry < 0:
@@ -179,7 +148,7 @@ def take_back(program: Program, scratch: Scratch, memory: Memory, entry: int) ->
         scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
 
 
-@borrowing(types.void(PROGRAM, SCRATCH, MEMORY, INT, INT))
+@borrowing
 def settle(program: Program, scratch: Scratch, memory: Memory, length: int, longest: int) -> None:
     """Takes back marks that are no failures, or none from another start.
 
@@ -199,13 +168,13 @@ def settle(program: Program, scratch: Scratch, memory: Memory, length: int, long
         forget(memory)
 
 
-@borrowing(types.boolean(ROWS, MODE, INT))
+@borrowing
 def is_open_ended(rows: Rows, mode: Mode, start: int) -> bool:
     """May rows still come that a match could take? None if its window has passed."""
     return mode.open != 0 and (mode.within == 0 or mode.horizon < rows.time[start] + mode.within - 1)
 
 
-@borrowing(INT(SCRATCH, INT, INT))
+@borrowing
 def longer(scratch: Scratch, best: int, length: int) -> int:
     """The length of the longest path so far; the path is kept if it is longer."""
     if length <= best:
@@ -215,7 +184,7 @@ def longer(scratch: Scratch, best: int, length: int) -> int:
     return length
 
 
-@borrowing(INT(SCRATCH, INT))
+@borrowing
 def longest_path(scratch: Scratch, best: int) -> int:
     """Puts the longest path where paths are expected; its length."""
     for position in range(best):
@@ -223,7 +192,7 @@ def longest_path(scratch: Scratch, best: int) -> int:
     return best
 
 
-@borrowing(INT(SCRATCH, INT, INT, INT))
+@borrowing
 def remember(scratch: Scratch, register: int, row: int, undone: int) -> int:
     """Writes a row into a register, and what was there among what can be undone; how much that is now."""
     scratch.undo[2 * undone], scratch.undo[2 * undone + 1] = register, scratch.registers[register]
@@ -231,7 +200,7 @@ def remember(scratch: Scratch, register: int, row: int, undone: int) -> int:
     return undone + 1
 
 
-@borrowing(INT(SCRATCH, INT, INT))
+@borrowing
 def restore(scratch: Scratch, undone: int, until: int) -> int:
     """Gives registers back what they held, down to where there was less to undo."""
     while undone > until:
@@ -240,7 +209,7 @@ def restore(scratch: Scratch, undone: int, until: int) -> int:
     return undone
 
 
-@borrowing(types.UniTuple(INT, 5)(SCRATCH, INT))
+@borrowing
 def begin_attempt(scratch: Scratch, start: int) -> tuple[int, int, int, int, int]:
     """Where an attempt begins, or goes on: step, row, choices that are left, what can be undone, the longest path."""
     state = scratch.state
@@ -251,7 +220,7 @@ def begin_attempt(scratch: Scratch, start: int) -> tuple[int, int, int, int, int
     return 0, start, 0, 0, UNMATCHED
 
 
-@borrowing(INT(SCRATCH, INT, INT, INT, INT, INT))
+@borrowing
 def unsettled(scratch: Scratch, step: int, row: int, depth: int, undone: int, best: int) -> int:
     """Notes where an attempt goes on when more rows have come."""
     state = scratch.state
@@ -260,7 +229,7 @@ def unsettled(scratch: Scratch, step: int, row: int, depth: int, undone: int, be
     return UNSETTLED
 
 
-@borrowing(types.void(SCRATCH, INT))
+@borrowing
 def keep_partial(scratch: Scratch, length: int) -> None:
     """Keeps the first path that the window or the end of the partition cuts off."""
     if scratch.state[PARTIAL] == 0 and length > 0:
@@ -268,7 +237,7 @@ def keep_partial(scratch: Scratch, length: int) -> None:
         scratch.state[PARTIAL] = length
 
 
-@borrowing(INT(PROGRAM, ROWS, MODE, JUDGING, MEMORY, SCRATCH, INT, INT, INT))
+@borrowing
 def attempt(
     program: Program,
     rows: Rows,
@@ -359,7 +328,7 @@ def attempt(
             undone = restore(scratch, undone, scratch.choices[depth, 3])
 
 
-@kernel(SCRATCH(SCRATCH))
+@kernel
 def with_more_room(scratch: Scratch) -> Scratch:
     """The same, with twice the room for choices and marks."""
     room = 2 * len(scratch.marks)
@@ -376,7 +345,7 @@ def with_more_room(scratch: Scratch) -> Scratch:
     )
 
 
-@kernel(INT64S(INT64S))
+@kernel
 def grown(values: Int64s) -> Int64s:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values), np.int64)
@@ -384,7 +353,7 @@ def grown(values: Int64s) -> Int64s:
     return larger
 
 
-@kernel(INT32S(INT32S, INT))
+@kernel
 def grown_path(values: Int32s, needed: int) -> Int32s:
     """The same values with room for at least so many."""
     larger = np.empty(max(2 * len(values), needed), np.int32)
@@ -392,7 +361,7 @@ def grown_path(values: Int32s, needed: int) -> Int32s:
     return larger
 
 
-@borrowing(INT(ROWS, MODE, INT, INT, INT))
+@borrowing
 def next_beginning(rows: Rows, mode: Mode, start: int, until: int, high: int) -> int:
     """The next row, up to some row, at which a match may begin, with a row in reach for the label every match has.
 
@@ -416,15 +385,21 @@ def next_beginning(rows: Rows, mode: Mode, start: int, until: int, high: int) ->
     return start
 
 
-@borrowing(types.boolean(ROWS, MODE, INT, INT))
+@borrowing
 def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
     """Does no match begin at a row?"""
     return next_beginning(rows, mode, start, start + 1, high) > start
 
 
-@search_kernel(RESULT(PROGRAM, ROWS, MODE, PATH_STATE, FUNCTION, MEMORY, SCRATCH))
+@search_kernel
 def search(
-    program: Program, rows: Rows, mode: Mode, judge: PathState, predicate: Any, memory: Memory, scratch: Scratch
+    program: Program,
+    rows: Rows,
+    mode: Mode,
+    judge: PathState,
+    predicate: PredicateCall,
+    memory: Memory,
+    scratch: Scratch,
 ) -> tuple[Int64s, Int64s, Int32s, int]:
     """All matches: where each begins, how many rows it takes, and the step that took each of its rows.
 
@@ -493,8 +468,8 @@ def search(
     return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), 0
 
 
-@kernel(INT64S(BYTES, INT64S), unlocked=True)
-def upcoming_rows(holds: Bytes, bounds: Int64s) -> Int64s:
+@unlocked_kernel
+def upcoming_rows(holds: Uint8s, bounds: Int64s) -> Int64s:
     """For each row the next one, itself included, of which a condition may hold; the end of the partition if none."""
     found = np.empty(len(holds), np.int64)
     for partition in range(len(bounds) - 1):

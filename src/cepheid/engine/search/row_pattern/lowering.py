@@ -11,8 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from math import ceil
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,6 +34,7 @@ from cepheid.language.match_recognize.bound import (
     Navigate,
     RowLabel,
     SequenceNumber,
+    columns_of,
 )
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
@@ -45,6 +48,7 @@ _TYPES = {REAL: DataType.FLOAT, TRUTH: DataType.BOOL, STRING: DataType.STRING, D
 _KINDS = {DataType.INT: WHOLE, DataType.FLOAT: REAL, DataType.BOOL: TRUTH, DataType.STRING: STRING}
 _CHOOSING = {"case": "case", "if": "case", "iff": "case", "coalesce": "coalesce", "nvl": "coalesce"}
 _CHOOSING |= {"ifnull": "coalesce"}
+_LISTS = ("array_agg", "collect_list")
 _STRICT = frozenset({"||", "add months", "cast", "in zone", "struct field"})  # of what clauses alone call
 _SUMS = {(WHOLE, WHOLE): WHOLE, (LENGTH, LENGTH): LENGTH, (TIME, LENGTH): TIME, (WALL, LENGTH): WALL}
 _DIFFERENCES = {**_SUMS, (TIME, TIME): LENGTH, (WALL, WALL): LENGTH}
@@ -87,6 +91,16 @@ def _where(expression: s.Expression) -> tuple[Any, ...] | None:
     return (expression.labels, expression.first, expression.offset, expression.shift, expression.final)
 
 
+class History(NamedTuple):
+    """What an aggregate of a condition in Python reads: columns, or labels, of the rows in a set of labels."""
+
+    group: int
+    columns: tuple[str, ...]
+    labelled: bool
+    once: bool  # neither the order of the values nor how often each occurs matters
+    most: int  # values of longer ones need not be told apart; 0: there is no such limit
+
+
 @dataclass(frozen=True)
 class Seen:
     """What the conditions of each label read of the path, besides what they ask for."""
@@ -95,6 +109,8 @@ class Seen:
     numbers: tuple[bool, ...]  # do they read the number of the match?
     values: dict[str, pa.Array]  # of the columns
     sources: dict[str, s.Expression] = field(default_factory=dict)  # what the columns are made of
+    histories: tuple[tuple[History, ...], ...] = ()  # per label: what conditions in Python aggregate
+    opaque: bool = False  # do some conditions run as Python functions of the whole path?
 
 
 @dataclass
@@ -113,6 +129,7 @@ class Lowering:
     fragments: dict[s.Expression, Fragment] = field(default_factory=dict)  # of what the search keeps
     slots: dict[str, int] = field(default_factory=dict)  # where it puts that
     reads: set[tuple[int, str]] = field(default_factory=set)  # of the condition at hand, see `Seen`
+    histories: dict[History, None] = field(default_factory=dict)
     numbers: bool = False
     counted: int = j.FIXED  # how many whole numbers the search hands over
 
@@ -162,6 +179,39 @@ class Lowering:
         self.fragments[node] = fragment
         return node
 
+    def note(self, condition: s.Expression) -> None:
+        """Notes what a condition reads that runs as Python."""
+        longest: dict[int, int] = {}  # of lists that are compared with a list of constants, by the aggregate
+        for node in s.walk(condition):
+            match node:
+                case s.Comparison(left=Aggregated() as found, right=s.Call(function="array", arguments=constants)):
+                    every = found.function in _LISTS and not (found.distinct or found.filtered)
+                    if every and found.arguments == (RowLabel(),):  # no label is NULL, which lists may leave out
+                        longest[id(found)] = len(constants)
+                case MatchNumber():
+                    self.numbers = True
+                case SequenceNumber():
+                    self.aggregate(Aggregated("count", ()))
+                case Navigate(inner=inner):
+                    place = (self.group(node.labels), int(node.first), node.offset, node.shift)
+                    for name in columns_of(inner) or ("",):
+                        self.at_row(j.ASK_ROW, place, self.raw(name))
+                    if any(isinstance(part, RowLabel) for part in s.walk(inner)):
+                        self.label_at(place)
+                case Aggregated():
+                    names = tuple(self.raw(name) for name in sorted(columns_of(node)))
+                    labelled = any(isinstance(part, RowLabel) for part in s.walk(node))
+                    once = node.distinct and node.function in ("count", "min", "max")
+                    most = longest.get(id(node), 0)
+                    self.histories[History(self.group(node.labels), names, labelled, once, most)] = None
+
+    def raw(self, name: str) -> str:
+        """A column of the table as it is; without a name, one that is the same in all rows."""
+        told = f"raw {name}"
+        if told not in self.values:
+            self.values[told] = _told_apart(self.table.column(name)) if name else pa.nulls(self.table.num_rows)
+        return told
+
     def column(self, inner: s.Expression) -> tuple[str, str]:
         """The values of an expression of one row, for every row: the name of a column, and what they are."""
         if any(isinstance(part, RowLabel | MatchNumber) for part in s.walk(inner)):
@@ -187,12 +237,16 @@ class Lowering:
     def navigate(self, node: Navigate) -> Lowered:
         place = (self.group(node.labels), int(node.first), node.offset, node.shift)
         if isinstance(node.inner, RowLabel):
-            told = f"label at {place}"
-            slot = self.slot(told, 1)
-            self.ask(j.ASK_LABEL, slot, *place)
-            return self.kept(told, DataType.STRING, (f"literal[counted[{slot}]]", f"counted[{slot}] < 0")), STRING
+            return self.label_at(place), STRING
         name, kind = self.column(node.inner)
         return self.at_row(j.ASK_ROW, place, name), kind
+
+    def label_at(self, place: tuple[int, ...]) -> s.Expression:
+        """The label of a row that the search finds."""
+        told = f"label at {place}"
+        slot = self.slot(told, 1)
+        self.ask(j.ASK_LABEL, slot, *place)
+        return self.kept(told, DataType.STRING, (f"literal[counted[{slot}]]", f"counted[{slot}] < 0"))
 
     def at_row(self, what: int, place: tuple[int, ...], name: str) -> s.Expression:
         """A column at a row that the search finds."""
@@ -210,7 +264,8 @@ class Lowering:
             self.counted += size
         return self.slots[name]
 
-    def aggregate(self, node: Aggregated) -> Lowered:
+    def aggregate(self, node: Aggregated, limit: int | None = None) -> Lowered:
+        """What the search keeps; with a limit, values above it need not be told apart."""
         chosen = node.distinct or node.order or node.filtered
         if chosen or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
             raise UnfitError
@@ -227,7 +282,10 @@ class Lowering:
         if node.function in ("min", "max"):
             return self.at_row(j.ASK_BEST, (index,), name), kind
         slot = self.slot(f"aggregate {index}", 2)
-        self.ask(j.ASK_KEPT, slot, index, int(node.function != "sum"))
+        if limit is not None and node.function == "sum" and (pc.min(self.values[name]).as_py() or 0) < 0:
+            limit = None
+        bounded = (0, 0) if limit is None else (1, limit)
+        self.ask(j.ASK_KEPT, slot, index, int(node.function != "sum"), *bounded)
         value, empty = f"running[{index}]" if kind == REAL else f"counted[{slot + 1}]", f"counted[{slot}] == 0"
         told = f"{node.function} {index}"
         if node.function == "count":
@@ -250,7 +308,11 @@ class Lowering:
     def apply(self, node: s.Expression) -> Lowered:
         if isinstance(node, s.Call) and node.function in _CHOOSING:
             return self.chosen(_CHOOSING[node.function], node.arguments)
-        parts = [self.value(part) for part in s.children(node)]
+        limit = _limit(node)
+        parts = [
+            self.aggregate(part, limit) if isinstance(part, Aggregated) else self.value(part)
+            for part in s.children(node)
+        ]
         values, kinds = tuple(value for value, _ in parts), [kind for _, kind in parts]
         match node:
             case s.And() | s.Or() | s.Not():
@@ -303,6 +365,29 @@ class Lowering:
         if found not in _KINDS:
             raise UnfitError
         return call, _KINDS[found]
+
+
+def _limit(node: s.Expression) -> int | None:
+    """The largest number that a count or a sum is compared with; None: it is compared with something else, too.
+
+    A count above it stays above it on every path that goes on.
+    """
+    if not isinstance(node, s.Comparison | s.Between | s.Membership):
+        return None
+    rest = [part for part in s.children(node) if not isinstance(part, Aggregated)]
+    values = [part.value for part in rest if isinstance(part, s.Literal)]
+    numbers = [value for value in values if isinstance(value, int | float) and abs(value) < 2**53]
+    one = len(rest) == len(s.children(node)) - 1
+    return ceil(max(numbers)) if one and len(numbers) == len(rest) else None
+
+
+def _told_apart(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column, or numbers in their place where Arrow does not compare such values."""
+    try:
+        column.slice(0, 0).dictionary_encode()
+    except pa.ArrowNotImplementedError:
+        return pa.array(np.arange(len(column)))
+    return read(column)
 
 
 def _constant(value: Any) -> Lowered:

@@ -13,56 +13,50 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
-from numba import types
 
+from cepheid.engine.data.arrays import Int64Rows, Int64s, Uint8Rows, Uint8s
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.search.row_pattern import path_state as j
 from cepheid.engine.search.row_pattern.lowering import Seen
-from cepheid.engine.search.row_pattern.path_state import PATH_STATE, PathState
+from cepheid.engine.search.row_pattern.path_state import PathState
 from cepheid.engine.search.row_pattern.program import JUMP, KEYED, LOOP, SPLIT, TAKE, Program
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.uint8]
 
 # What a part of a key is. The numbers behind it: a set of labels, an offset and a place; an aggregate; rows back.
 FIRST_VALUES, LAST_VALUES, FIRST_ROW, LAST_ROW, FIRST_LABEL, LAST_LABEL, LABEL_BACK = range(7)
-COUNTED, IS_KNOWN, TOTAL_WHOLE, TOTAL_REAL, BEST_VALUES, MATCH = range(7, 13)
+COUNTED, IS_KNOWN, TOTAL_WHOLE, TOTAL_REAL, BEST_VALUES, MATCH, HISTORY = range(7, 14)
+LABELLED, ONCE, LIMITED = 1, 2, 4  # of a history: are labels part of it, or each value once; times its limit
+MOST_ONCE = 62  # values whose set is a number
+NO_LIMIT = np.iinfo(np.int64).max
 
 ROOM = 1 << 10  # entries to begin with
+MUCH_ROOM = 1 << 17  # the same if conditions run as Python: to begin again with more of them would call these again
 MOST = 1 << 21  # entries of one attempt; what is beyond is tried again
 LASTING = 1 << 20  # entries that are kept for the attempts to come
-USED, FULL = range(2)  # in Memory.counters
+USED, FULL, HELD = range(3)  # in Memory.counters; from HELD on the histories of the path, per part
 UNREACHED = -1
 
 
 class Memory(NamedTuple):
     """The parts of keys, which of them count at which split, and the entries, found by a hash table."""
 
-    parts: Ints  # per part: what it is, and three numbers
-    relevant: Flags  # per split that has keys, and part
-    codes: Ints  # per place that conditions read, and row: equal numbers where they read equal values
-    keys: Ints  # per entry: the split, the row, and the parts
-    alive: Flags  # per entry: does it hold?
-    slots: Ints  # the hash table: entries from 1 on
-    counters: Ints
+    parts: Int64Rows  # per part: what it is, and three numbers
+    relevant: Uint8Rows  # per split that has keys, and part
+    codes: Int64Rows  # per place that conditions read, and row: equal numbers where they read equal values
+    keys: Int64Rows  # per entry: the split, the row, and the parts
+    alive: Uint8s  # per entry: does it hold?
+    slots: Int64s  # the hash table: entries from 1 on
+    counters: Int64s
 
 
-_I, _B = types.int64[:, ::1], types.uint8[:, ::1]
-_I1, _B1 = types.int64[::1], types.uint8[::1]
-MEMORY = types.NamedTuple((_I, _B, _I, _I, _B1, _I1, _I1), Memory)
-INT = types.int64
-
-
-@borrowing(INT(PATH_STATE, INT, INT))
+@borrowing
 def label_at(judge: PathState, place: int, position: int) -> int:
     """The label of a position of the path, if the path has reached it."""
     label: int = judge.labels[place] if 0 <= place <= position else UNREACHED
     return label
 
 
-@borrowing(INT(PATH_STATE, MEMORY, INT, INT, INT, INT))
+@borrowing
 def part_of_key(judge: PathState, memory: Memory, part: int, start: int, row: int, number: int) -> int:
     """What one part of the key is after the path from `start` to the row before `row`."""
     kind, first, second, third = memory.parts[part]
@@ -71,20 +65,25 @@ def part_of_key(judge: PathState, memory: Memory, part: int, start: int, row: in
         return number
     if kind == LABEL_BACK:
         return label_at(judge, position + 1 - first, position)
+    if kind == HISTORY:
+        held: int = memory.counters[HELD + part]
+        return held
     if kind >= COUNTED:
         if position < 0:
             return 0
         known: int = judge.kept_n[position, first]
         if kind == COUNTED:
-            return known
+            return known if known <= second else NO_LIMIT
         if kind == IS_KNOWN:
             return min(known, 1)
         if kind == TOTAL_WHOLE:
             total: int = judge.kept_i[position, first]
-            return total
+            return total if total <= second else NO_LIMIT
         if kind == BEST_VALUES:
             best: int = memory.codes[third, judge.kept_i[position, first]] if known > 0 else UNREACHED
             return best
+        if second != NO_LIMIT and judge.kept_f[position, first] > second:
+            return NO_LIMIT
         return int(np.float64(judge.kept_f[position, first]).view(np.int64))
     count = judge.counts[position, first] if position >= 0 else 0
     if second >= count:
@@ -101,7 +100,7 @@ def part_of_key(judge: PathState, memory: Memory, part: int, start: int, row: in
     return code
 
 
-@borrowing(INT(MEMORY, INT))
+@borrowing
 def slot_of(memory: Memory, entry: int) -> int:
     """Where the hash table has the key of an entry, or would have it."""
     mixed = np.uint64(1469598103934665603)
@@ -126,12 +125,59 @@ def slot_of(memory: Memory, entry: int) -> int:
         slot = (slot + np.uint64(1)) & mask
 
 
-@borrowing(INT(PATH_STATE, MEMORY, INT, INT, INT, INT))
+@borrowing
+def followed(memory: Memory, part: int, before: int, code: int) -> int:
+    """The number of a history that goes on with a code; -2 if there is no room for it."""
+    entry: int = memory.counters[USED]
+    if entry >= len(memory.keys):
+        memory.counters[FULL] = 1
+        return -2
+    memory.keys[entry] = 0
+    memory.keys[entry, 0], memory.keys[entry, 1], memory.keys[entry, 2] = -1 - part, before, code
+    slot = slot_of(memory, entry)
+    if memory.slots[slot] == 0:
+        memory.slots[slot] = entry + 1
+        memory.alive[entry] = 1
+        memory.counters[USED] = entry + 1
+    known: int = memory.slots[slot] - 1
+    return known
+
+
+@borrowing
+def history_of(judge: PathState, memory: Memory, part: int, start: int, row: int) -> int:
+    """A number for what an aggregate has seen of the path: the same for the same; -2 if there is no room for it."""
+    _, group, how, values = memory.parts[part]
+    found = 0 if how & ONCE else -1
+    left = how // LIMITED
+    for place in range(row - start):
+        label = judge.labels[place]
+        if judge.sets[group, label]:
+            code = memory.codes[values, start + place] if values >= 0 else 0
+            if how & LABELLED:
+                code = code * judge.sets.shape[1] + label
+            if how & ONCE:
+                found |= 1 << code
+            else:
+                left -= 1
+                if left < 0 and how >= LIMITED:
+                    return NO_LIMIT
+                found = followed(memory, part, found, code)
+                if found == -2:
+                    break
+    return found
+
+
+@borrowing
 def new_entry(judge: PathState, memory: Memory, split: int, start: int, row: int, number: int) -> int:
     """The entry of a split that is reached for the first time with what lies ahead of it; -1 if it is known.
 
     -2 if there is no entry because the memory is full.
     """
+    for part in range(len(memory.parts)):
+        if memory.relevant[split, part] and memory.parts[part, 0] == HISTORY:
+            memory.counters[HELD + part] = history_of(judge, memory, part, start, row)
+            if memory.counters[HELD + part] == -2:
+                return -2
     entry: int = memory.counters[USED]
     if entry >= len(memory.keys):
         memory.counters[FULL] = 1
@@ -149,14 +195,14 @@ def new_entry(judge: PathState, memory: Memory, split: int, start: int, row: int
     return entry
 
 
-@borrowing(types.void(MEMORY))
+@borrowing
 def forget(memory: Memory) -> None:
     """Forgets everything."""
     memory.slots[:] = 0
     memory.counters[USED] = 0
 
 
-@kernel(MEMORY(MEMORY))
+@kernel
 def with_more_entries(memory: Memory) -> Memory:
     """The same, with room for twice the entries, and empty."""
     room = 2 * len(memory.keys)
@@ -167,7 +213,7 @@ def with_more_entries(memory: Memory) -> Memory:
         np.zeros((room, memory.keys.shape[1]), np.int64),
         np.zeros(room, np.uint8),
         np.zeros(4 * room, np.int64),
-        np.zeros(2, np.int64),
+        np.zeros(len(memory.counters), np.int64),
     )
 
 
@@ -176,11 +222,11 @@ def no_memory() -> Memory:
     return _memory([], np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.int64), 1)
 
 
-def memory_for(program: Program, judge: PathState, seen: Seen, bounds: Ints) -> Memory:
+def memory_for(program: Program, judge: PathState, seen: Seen, bounds: Int64s) -> Memory:
     """A memory for the splits of a program that have keys, over rows in partitions."""
     rows = int(bounds[-1]) if len(bounds) else 0
     reads = {label: _reads_of(judge, seen, label) for label in range(len(judge.entry))}
-    places: dict[tuple[int, int], dict[tuple[str, int], None]] = {}
+    places: dict[tuple[int | str, ...], dict[tuple[str, int], None]] = {}
     parts: dict[tuple[int, int, int, int], None] = {}
     of_label: dict[int, list[tuple[int, int, int, int]]] = {}
     for label, found in reads.items():
@@ -196,6 +242,15 @@ def memory_for(program: Program, judge: PathState, seen: Seen, bounds: Ints) -> 
             part = (kind, first, second, third)
             parts[part] = None
             of_label[label].append(part)
+        for history in seen.histories[label]:
+            third, how = -1, LABELLED * history.labelled + ONCE * history.once + LIMITED * history.most
+            if history.columns:
+                listed = ("history", *history.columns)
+                places.setdefault(listed, {(name, 0): None for name in history.columns})
+                third = list(places).index(listed)
+            part = (HISTORY, history.group, how, third)
+            parts[part] = None
+            of_label[label].append(part)
     ahead = _labels_ahead(program)
     numbered = list(parts)
     relevant = np.zeros((len(ahead), len(numbered)), np.uint8)
@@ -204,10 +259,20 @@ def memory_for(program: Program, judge: PathState, seen: Seen, bounds: Ints) -> 
             for part in of_label.get(label, ()):
                 relevant[split, numbered.index(part)] = 1
     codes = [_codes_of(seen, list(values), bounds, rows) for values in places.values()]
-    return _memory(numbered, relevant, np.array(codes, np.int64).reshape(len(codes), rows), ROOM)
+    numbered = [_with_order(part, codes, judge) if part[0] == HISTORY else part for part in numbered]
+    told = np.array(codes, np.int64).reshape(len(codes), rows)
+    return _memory(numbered, relevant, told, MUCH_ROOM if seen.opaque else ROOM)
 
 
-def _memory(parts: list[tuple[int, int, int, int]], relevant: Flags, codes: Ints, room: int) -> Memory:
+def _with_order(part: tuple[int, int, int, int], codes: list[Int64s], judge: PathState) -> tuple[int, int, int, int]:
+    """A history whose order counts if there are too many values for their set to be a number."""
+    kind, group, how, values = part
+    different = int(codes[values].max(initial=0)) + 1 if values >= 0 else 1
+    different *= judge.sets.shape[1] if how & LABELLED else 1
+    return kind, group, how if different <= MOST_ONCE else how & ~ONCE, values
+
+
+def _memory(parts: list[tuple[int, int, int, int]], relevant: Uint8Rows, codes: Int64Rows, room: int) -> Memory:
     return Memory(
         np.array(parts, np.int64).reshape(-1, 4),
         relevant,
@@ -215,7 +280,7 @@ def _memory(parts: list[tuple[int, int, int, int]], relevant: Flags, codes: Ints
         np.zeros((room, 2 + len(parts)), np.int64),
         np.zeros(room, np.uint8),
         np.zeros(4 * room, np.int64),
-        np.zeros(2, np.int64),
+        np.zeros(HELD + len(parts), np.int64),
     )
 
 
@@ -231,10 +296,11 @@ def _reads_of(judge: PathState, seen: Seen, label: int) -> list[_Read]:
         if what == j.ASK_BEST:
             found += [(BEST_VALUES, place[0], 0, (name, 0)) for name in names]
         elif what == j.ASK_KEPT:
-            index, counts = place[0], place[1]
-            found.append((COUNTED if counts else IS_KNOWN, index, 0, nothing))
+            index, counts, bounded, most = place
+            limit = most if bounded else NO_LIMIT
+            found.append((COUNTED if counts else IS_KNOWN, index, limit, nothing))
             if judge.aggregates[index, 0] == j.KEEP_SUM:
-                found.append((TOTAL_REAL if judge.aggregates[index, 2] else TOTAL_WHOLE, index, 0, nothing))
+                found.append((TOTAL_REAL if judge.aggregates[index, 2] else TOTAL_WHOLE, index, limit, nothing))
         else:
             found += _reads_at(judge, label, what, place, names)
     if seen.numbers[label]:
@@ -257,7 +323,7 @@ def _reads_at(judge: PathState, label: int, what: int, place: list[int], names: 
     return found
 
 
-def _codes_of(seen: Seen, reads: list[tuple[str, int]], bounds: Ints, rows: int) -> Ints:
+def _codes_of(seen: Seen, reads: list[tuple[str, int]], bounds: Int64s, rows: int) -> Int64s:
     """Per row a number: equal where all that is read from the row is equal."""
     import pandas as pd  # slow to load
 

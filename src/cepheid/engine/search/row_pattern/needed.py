@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.search.row_pattern.arrange import Int64s
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.search.row_pattern.conditions import ALWAYS, Conditions
 from cepheid.engine.search.row_pattern.implied import needed_labels
 from cepheid.engine.search.row_pattern.kernel import upcoming_rows

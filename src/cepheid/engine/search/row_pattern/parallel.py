@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.kernels.stop import guarded
-from cepheid.engine.search.row_pattern.arrange import Arranged, Int64s
+from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.language import syntax as s
 from cepheid.language.match_recognize.bound import BoundClause, MatchNumber
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch

@@ -7,15 +7,13 @@ aggregate takes constant time. The condition itself is a case of the clause's pr
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, Columns
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s, Uint8Rows
+from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.values.compiled import PREDICATE
 
 # Running aggregates that are kept.
 KEEP_SUM, KEEP_MIN, KEEP_MAX, KEEP_ROWS = range(4)
@@ -25,31 +23,25 @@ ASK_ROW, ASK_LABEL, ASK_KEPT, ASK_BEST = range(4)
 # the path are at the end of it.
 START, ROW, LOW, HIGH, NUMBER, FIXED = range(6)
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.uint8]
-
 
 class PathState(NamedTuple):
     """What conditions ask for, the columns they read, and room for what is kept of the path."""
 
     active: int
-    asks: (
-        Ints  # what, where it goes; for rows and labels: set, is it the first?, offset, shift; else the aggregate, and
-    )
-    # whether the number of its values counts
-    entry: Ints  # per label: its first row of `asks`, and the one after its last
-    sets: Flags  # per set of labels and label: is it in the set?
-    aggregates: Ints  # per aggregate: what is kept, set, is it a float?, the rows of its values and of its NULLs
-    counts: Ints  # per position and set: rows with such a label so far
-    places: Ints  # per set: their positions
-    labels: Ints  # per position: the label
-    kept_i: Ints  # per position and aggregate: a sum, or the row of the least or greatest value
-    kept_f: Floats
-    kept_n: Ints
-    at: Ints  # what the predicate is called with: rows, ...
-    counted: Ints  # ... whole numbers...
-    running: Floats  # ... and others
+    asks: Int64Rows  # what, where it goes; for rows and labels: set, is it the first?, offset, shift;
+    # else the aggregate, and whether the number of its values counts
+    entry: Int64Rows  # per label: its first row of `asks`, and the one after its last
+    sets: Uint8Rows  # per set of labels and label: is it in the set?
+    aggregates: Int64Rows  # per aggregate: what is kept, set, is it a float?, the rows of its values and of its NULLs
+    counts: Int64Rows  # per position and set: rows with such a label so far
+    places: Int64Rows  # per set: their positions
+    labels: Int64s  # per position: the label
+    kept_i: Int64Rows  # per position and aggregate: a sum, or the row of the least or greatest value
+    kept_f: Float64Rows
+    kept_n: Int64Rows
+    at: Int64s  # what the predicate is called with: rows, ...
+    counted: Int64s  # ... whole numbers...
+    running: Float64s  # ... and others
     columns: Columns  # one row more than the table, of NULLs, which -1 means
 
 
@@ -71,24 +63,14 @@ def with_own_room(judge: PathState, longest: int) -> PathState:
     )
 
 
-_I, _F, _B = types.int64[:, ::1], types.float64[:, ::1], types.uint8[:, ::1]
-_I1, _F1 = types.int64[::1], types.float64[::1]
-PATH_STATE = types.NamedTuple((types.int64, _I, _I, _B, _I, _I, _I, _I1, _I, _F, _I, _I1, _I1, _F1, COLUMNS), PathState)
-FUNCTION = types.FunctionType(PREDICATE)
-INT = types.int64
-
-
 class Judging(NamedTuple):
     """What is kept and handed over, and the function that judges it."""
 
     judge: PathState
-    predicate: Any
+    predicate: PredicateCall
 
 
-JUDGING = types.NamedTuple((PATH_STATE, FUNCTION), Judging)
-
-
-@borrowing(types.boolean(COLUMNS, INT, INT, INT, INT, types.boolean))
+@borrowing
 def is_better(columns: Columns, real: int, values: int, row: int, other: int, least: bool) -> bool:
     """Is the value of a row less, or greater, than that of another one?"""
     if real:
@@ -98,7 +80,7 @@ def is_better(columns: Columns, real: int, values: int, row: int, other: int, le
     return bool(first < second if least else first > second)
 
 
-@borrowing(types.void(PATH_STATE, INT, INT, INT))
+@borrowing
 def extend(judge: PathState, label: int, start: int, row: int) -> None:
     """The path grows by a row: what is kept of it, at its new position."""
     position = row - start
@@ -134,7 +116,7 @@ def extend(judge: PathState, label: int, start: int, row: int) -> None:
         judge.kept_f[position, index] = fraction
 
 
-@borrowing(INT(PATH_STATE, INT, INT, INT, INT))
+@borrowing
 def place_of(judge: PathState, position: int, group: int, first: int, offset: int) -> int:
     """The position that FIRST or LAST means, -1 if there is none."""
     count = judge.counts[position, group]
@@ -144,7 +126,7 @@ def place_of(judge: PathState, position: int, group: int, first: int, offset: in
     return place
 
 
-@borrowing(types.void(PATH_STATE, INT, INT, INT, INT, INT))
+@borrowing
 def hand_over(judge: PathState, label: int, start: int, row: int, low: int, high: int) -> None:
     """Puts what the condition of a label asks for where the predicate finds it; -1 for a row that is not there."""
     position = row - start
@@ -169,9 +151,9 @@ def hand_over(judge: PathState, label: int, start: int, row: int, low: int, high
             judge.counted[slot] = judge.labels[target - start] if start <= target <= row else -1
 
 
-@borrowing(types.boolean(PATH_STATE, FUNCTION, INT, INT, INT, INT, INT, INT))
+@borrowing
 def holds_here(
-    judge: PathState, predicate: Any, label: int, start: int, row: int, low: int, high: int, number: int
+    judge: PathState, predicate: PredicateCall, label: int, start: int, row: int, low: int, high: int, number: int
 ) -> bool:
     """May the row at hand have the label, after the path that led to it?"""
     extend(judge, label, start, row)

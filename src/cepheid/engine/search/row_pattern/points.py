@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import types
 
+from cepheid.engine.data.arrays import Bools, Float64s, Int64s
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.search.row_pattern.columns import read
 from cepheid.engine.values.columnwise import value as column_of
@@ -32,9 +32,6 @@ from cepheid.language.match_recognize.bound import (
     RowLabel,
     SequenceNumber,
 )
-
-Int64s = npt.NDArray[np.int64]
-INT64S, FLOATS, FLAGS = types.int64[::1], types.float64[::1], types.boolean[::1]
 
 
 @dataclass(frozen=True)
@@ -265,8 +262,8 @@ def _may_overflow(values: pa.Array, sizes: Int64s) -> bool:
 # Points of one match come one after the other, so what a point sees mostly continues what the one before it saw.
 
 
-@kernel(INT64S(INT64S, FLAGS, INT64S, INT64S, INT64S))
-def whole_sums(values: Int64s, known: npt.NDArray[np.bool_], first: Int64s, last: Int64s, counts: Int64s) -> Int64s:
+@kernel
+def whole_sums(values: Int64s, known: Bools, first: Int64s, last: Int64s, counts: Int64s) -> Int64s:
     """The sum of values[first:last] for each point; how many of them are known goes to `counts`."""
     sums = np.zeros(len(first), np.int64)
     total, count, begin, end = 0, 0, -1, -1
@@ -282,10 +279,8 @@ def whole_sums(values: Int64s, known: npt.NDArray[np.bool_], first: Int64s, last
     return sums
 
 
-@kernel(FLOATS(FLOATS, FLAGS, INT64S, INT64S, INT64S))
-def real_sums(
-    values: npt.NDArray[np.float64], known: npt.NDArray[np.bool_], first: Int64s, last: Int64s, counts: Int64s
-) -> npt.NDArray[np.float64]:
+@kernel
+def real_sums(values: Float64s, known: Bools, first: Int64s, last: Int64s, counts: Int64s) -> Float64s:
     """The same for numbers with a fraction, added up from the first to the last."""
     sums = np.zeros(len(first), np.float64)
     total, count, begin, end = 0.0, 0, -1, -1
@@ -301,8 +296,8 @@ def real_sums(
     return sums
 
 
-@kernel(INT64S(INT64S, FLAGS, INT64S, INT64S, types.boolean))
-def extremes(ranks: Int64s, known: npt.NDArray[np.bool_], first: Int64s, last: Int64s, largest: bool) -> Int64s:
+@kernel
+def extremes(ranks: Int64s, known: Bools, first: Int64s, last: Int64s, largest: bool) -> Int64s:
     """Which of the values first to last is the smallest or largest, the earliest of equal ones; -1 for none."""
     chosen = np.full(len(first), -1, np.int64)
     best, begin, end = -1, -1, -1

@@ -10,18 +10,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.budget import checkpoint, paced
+from cepheid.engine.data.arrays import Int32s
 from cepheid.errors import QueryError
 from cepheid.language import pattern as p
 
-MAX_STEPS = 20_000
+MAX_STEPS = 30_000
 TAKE, SPLIT, JUMP, AT_START, AT_END, REMEMBER, LOOP, DONE = range(8)
 KEYED = -2  # Program.memory from here downwards: splits whose failures are remembered under keys (memory.py)
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 class Program(NamedTuple):
@@ -81,7 +78,7 @@ def compile_pattern(
     [0, 6, 7]
     """
     steps = _Steps({label: number for number, label in enumerate(labels)})
-    _compile(pattern, steps, 0)
+    _compile(p.joined_repeats(pattern), steps, 0)
     steps.add(DONE)
     table = np.array(steps.rows, np.int32).T
     lasting = _forgetful(steps, {steps.labels[label] for label in path_labels})

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.budget import paced
-from cepheid.engine.search.row_pattern.arrange import Arranged, Int64s, arrange
+from cepheid.engine.data.arrays import Int32s, Int64s
+from cepheid.engine.search.row_pattern.arrange import Arranged, arrange
 from cepheid.engine.search.row_pattern.conditions import (
     Conditions,
     number_labels,
@@ -36,7 +37,7 @@ from cepheid.engine.search.row_pattern.needed import beginnings, upcoming_rare
 from cepheid.engine.search.row_pattern.parallel import Part, can_be_cut, cuts, joined, pieces, side_by_side
 from cepheid.engine.search.row_pattern.path_state import with_own_room
 from cepheid.engine.search.row_pattern.points import Paths, Points
-from cepheid.engine.search.row_pattern.program import KEYED, Int32s, Program, compile_pattern
+from cepheid.engine.search.row_pattern.program import KEYED, Program, compile_pattern
 from cepheid.engine.values.python_first import TooManyCallsError
 from cepheid.errors import CepheidError, DataError, LimitError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
@@ -220,7 +221,8 @@ def _searched(
     """What the search finds; it begins again with a memory under keys if it fails too often without one."""
     judge, call = conditions.judge, conditions.predicate.call
     keyed = conditions.seen is not None and program.memory.min(initial=0) <= KEYED
-    allowance = FAILURES + FAILURES_PER_ROW * size[0] if keyed else 0
+    failures = FAILURES // 10 if conditions.opaque else FAILURES  # a condition in Python takes longer than an entry
+    allowance = failures + FAILURES_PER_ROW * size[0] if keyed else 0
     before = [each.copy() for each in (rows.begin, rows.number, rows.matched)]
     allowed = mode._replace(allowance=allowance)
     found = search(program, rows, allowed, judge, call, no_memory(), scratch_for(program, *size))

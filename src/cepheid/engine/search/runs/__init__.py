@@ -10,13 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.layout import BEGINS
-from cepheid.engine.data.matches import Int64s, Matches
+from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import Automata
 from cepheid.engine.program.tables import MERGEABLE
-from cepheid.engine.search.runs.buffer import Rows, collect
+from cepheid.engine.search.runs.buffer import collect
 from cepheid.engine.search.runs.compressed import CompressedMatches
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
@@ -49,7 +50,7 @@ __all__ = [
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches with after < completion <= until."""
     if plan.bound.given_up:
-        return find_given_up(plan, events, lambda which: _run(plan, events, after, until, which))
+        return find_given_up(plan, events, lambda which: _run(plan, events, after, until, which), after, until)
     return _run(plan, events, after, until, "states")
 
 
@@ -108,7 +109,7 @@ def automaton_text(plan: Plan) -> str:
     return found if isinstance(found, str) else describe(plan.bound, found)
 
 
-def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed, Rows, Rows, Int64s]:
+def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed, Int64Rows, Int64Rows, Int64s]:
     program, limits = prepared.compiled.program, prepared.plan.limits
     # Merging pays even where every match is written down: SASE+'s template runs 1.1 to 1.8 times as fast with it, and
     # where there is nothing to merge it costs a tenth.
@@ -119,7 +120,7 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed
     if pruning and may_begin is not None:  # what begins no later than the last reported match ended overlaps it
         prepared.events.facts[BEGINS, ~may_begin[prepared.candidates.rows]] &= ~1
     widths = prepared.widths if merging else prepared.widths._replace(key=0)
-    found: tuple[Listed, Rows, Rows, Int64s] = scan(
+    found: tuple[Listed, Int64Rows, Int64Rows, Int64s] = scan(
         prepared.events,
         prepared.machine,
         prepared.columns,

@@ -6,21 +6,17 @@ done instead is postponed. When it ends, the run postponed last resumes where it
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
-from cepheid.engine.data.layout import EVENTS, INSTANT, TIME, Events
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.layout import INSTANT, TIME, Events
 from cepheid.engine.kernels.compile import borrowing, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION
-from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
+from cepheid.engine.kernels.query import Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
-from cepheid.engine.program.graph import GRAPH, Graph
-from cepheid.engine.search.runs.enumerate import LISTED, Listed
+from cepheid.engine.program.graph import Graph
+from cepheid.engine.search.runs.enumerate import Listed
 from cepheid.engine.search.runs.moves import (
     ACCEPTED,
     ALIVE,
@@ -31,10 +27,7 @@ from cepheid.engine.search.runs.moves import (
     PEAK_BUFFERED,
     PEAK_RUNS,
     RESUME,
-    RUN_POOL,
-    RUNS,
     UNTIL,
-    WIDTHS,
     RunPool,
     Runs,
     Widths,
@@ -43,8 +36,6 @@ from cepheid.engine.search.runs.moves import (
     release,
 )
 from cepheid.engine.search.runs.scan import (
-    ASKED,
-    MACHINE,
     NO_LIMIT,
     NOTHING_REACHED,
     OFTEN,
@@ -59,7 +50,7 @@ from cepheid.engine.search.runs.scan import (
 )
 
 
-@borrowing(types.int64(EVENTS, types.int64, types.int64))
+@borrowing
 def after_instant(events: Events, event: int, end: int) -> int:
     """The first event behind those that are concurrent with this one."""
     instant = events.facts[INSTANT, event]
@@ -71,7 +62,7 @@ def after_instant(events: Events, event: int, end: int) -> int:
 FIRST, GOING = range(2)  # where the search stands: the event that runs begin with now, and whether one is under way
 
 
-@borrowing(types.int64(QUERY, GRAPH, RUNS, RUN_POOL, INT64S, types.int64, types.int64))
+@borrowing
 def search(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, cursor: Int64s, end: int, most_runs: int) -> int:
     """Follows the runs of a partition, depth first, as far as there is room; says how much is needed, 0 at the end."""
     events, program, state = query.events, query.program, run_pool.state
@@ -123,12 +114,12 @@ def search(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, cursor: In
     return 0
 
 
-@search_kernel(types.Tuple((LISTED, INT64S))(EVENTS, MACHINE, COLUMNS, FUNCTION, WIDTHS, LISTED, ASKED))
+@search_kernel
 def backtrack(
     events: Events,
     machine: Machine,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     widths: Widths,
     listed: Listed,
     asked: SearchRequest,

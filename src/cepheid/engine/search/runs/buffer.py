@@ -10,14 +10,9 @@ cached start times of merged runs, the latest beginning of each entry does: a pa
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.kernels.compile import kernel
-
-Rows = npt.NDArray[np.int64]
 
 # An entry: its event, or JOINED; its predecessor (-1: none), or the first joined one; the place its event fills, or
 # the second joined one; and the latest event that a path from here can begin with.
@@ -30,16 +25,16 @@ ENTRY, EARLIEST, MATCHES, KNOWN = range(4)
 UNNEEDED = np.iinfo(np.int64).max
 
 
-@kernel(INT64_ROWS(INT64_ROWS, types.int64))
-def larger(rows: Rows, least: int) -> Rows:
+@kernel
+def larger(rows: Int64Rows, least: int) -> Int64Rows:
     """The same rows with room for at least as many as asked for, and twice as many as before."""
     grown = np.empty((max(2 * rows.shape[0], least), rows.shape[1]), np.int64)
     grown[: rows.shape[0]] = rows
     return grown
 
 
-@kernel(types.int64(INT64_ROWS, types.int64, INT64S, INT64_ROWS, types.int64, types.int64))
-def collect(entries: Rows, size: int, held: Int64s, accepted: Rows, accepting: int, horizon: int) -> int:
+@kernel
+def collect(entries: Int64Rows, size: int, held: Int64s, accepted: Int64Rows, accepting: int, horizon: int) -> int:
     """Keeps the entries that runs (`held`) or accepted matches still need, in their order; says how many.
 
     What began before the horizon is over for every run; an accepted match remembers its own earliest beginning.

@@ -13,23 +13,19 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.layout import BEGINS, EVENTS, MASK, Events
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns
+from cepheid.engine.data.layout import BEGINS, MASK, Events
 from cepheid.engine.data.value_index import NO_CODE, WORTH_AN_INDEX, link_codes
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.program.compile import CompiledProgram
 from cepheid.engine.program.tables import FIRST_AT, LAST_AT
-from cepheid.engine.search.runs.moves import RUNS, Runs
+from cepheid.engine.search.runs.moves import Runs
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
 from cepheid.plan.automaton import QueryAutomaton
 from cepheid.plan.equalities import begin_links, edge_links, take_links
-
-Rows = npt.NDArray[np.int64]
 
 # Rows of `waits` are 2 * state + TAKING (a further event of the group) or BEGINNING (the first one of the next
 # component), in an expression the first and the second edge; columns: is there such a move at all, the slot of the
@@ -46,25 +42,19 @@ FOUND_AT = 6
 class Waits(NamedTuple):
     """What runs wait for, by place; no rows: they are not found by value."""
 
-    waits: Rows
-    codes: Rows
+    waits: Int64Rows
+    codes: Int64Rows
     chains: int
-
-
-WAITS = types.NamedTuple((INT64_ROWS, INT64_ROWS, types.int64), Waits)
 
 
 class ByValue(NamedTuple):
     """The chains of runs, and the runs that were found for the instant at hand."""
 
-    waits: Rows
-    codes: Rows
+    waits: Int64Rows
+    codes: Int64Rows
     heads: Int64s
-    of_run: Rows
+    of_run: Int64Rows
     visits: Int64s
-
-
-BY_VALUE = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64_ROWS, INT64S), ByValue)
 
 
 def make_waits(
@@ -172,7 +162,7 @@ def _share(sought: Int64s, known: Int64s) -> float:
     return float(counts[known].mean() / len(sought))
 
 
-@kernel(BY_VALUE(WAITS, types.int64))
+@kernel
 def new_by_value(waits: Waits, size: int) -> ByValue:
     """Empty chains, with room for a pool of runs of this size."""
     room = size if len(waits.waits) > 0 else 0
@@ -180,7 +170,7 @@ def new_by_value(waits: Waits, size: int) -> ByValue:
     return ByValue(waits.waits, waits.codes, heads, np.full((room, 7), -1, np.int64), np.empty(room, np.int64))
 
 
-@kernel(BY_VALUE(BY_VALUE, types.int64))
+@kernel
 def more_by_value(by_value: ByValue, size: int) -> ByValue:
     """The same chains with room for a larger pool of runs."""
     old = len(by_value.visits)
@@ -189,7 +179,7 @@ def more_by_value(by_value: ByValue, size: int) -> ByValue:
     return ByValue(by_value.waits, by_value.codes, by_value.heads, of_run, visits)
 
 
-@borrowing(types.void(BY_VALUE, RUNS, types.int64, types.int64))
+@borrowing
 def wait_for_values(by_value: ByValue, runs: Runs, place: int, slot: int) -> None:
     """Hangs a run that has just filled a place on the chains of the values that it waits for."""
     waits, of_run = by_value.waits, by_value.of_run
@@ -211,7 +201,7 @@ def wait_for_values(by_value: ByValue, runs: Runs, place: int, slot: int) -> Non
         by_value.heads[chain] = slot
 
 
-@borrowing(types.void(BY_VALUE, types.int64))
+@borrowing
 def wait_no_more(by_value: ByValue, slot: int) -> None:
     """Takes a run off its chains."""
     of_run = by_value.of_run
@@ -229,7 +219,7 @@ def wait_no_more(by_value: ByValue, slot: int) -> None:
         of_run[slot, column + CHAIN] = -1
 
 
-@borrowing(types.int64(EVENTS, BY_VALUE, types.int64, types.int64, types.int64))
+@borrowing
 def runs_to_visit(events: Events, by_value: ByValue, place: int, low: int, high: int) -> int:
     """Gathers the runs of a place that can move with an event of the instant low:high; -1: all must be looked at."""
     waits, of_run, visits = by_value.waits, by_value.of_run, by_value.visits

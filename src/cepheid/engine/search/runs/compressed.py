@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cepheid.budget import paced
-from cepheid.engine.data.matches import Int64s, Matches
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.matches import Matches
 from cepheid.engine.kernels.stop import guarded
 from cepheid.engine.limits import check_limit
-from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LEFT, MATCHES, RIGHT, Rows
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LEFT, MATCHES, RIGHT
 from cepheid.engine.search.runs.enumerate import CUT, list_matches, nothing_listed
 from cepheid.engine.search.runs.moves import COUNTLESS
 from cepheid.engine.search.runs.prepare import Prepared, matches_of
@@ -30,8 +31,8 @@ class CompressedMatches:
     """
 
     prepared: Prepared
-    entries: Rows
-    accepted: Rows
+    entries: Int64Rows
+    accepted: Int64Rows
     state: Int64s = field(repr=False)
     truncated: bool = False
 
@@ -104,7 +105,9 @@ class CompressedMatches:
         return known
 
 
-def listed_matches(bound: BoundQuery, entries: Rows, accepted: Rows, row_of: Int64s, most: int) -> tuple[Matches, bool]:
+def listed_matches(
+    bound: BoundQuery, entries: Int64Rows, accepted: Int64Rows, row_of: Int64s, most: int
+) -> tuple[Matches, bool]:
     """The matches that accepting entries stand for, at most so many; and whether there are more."""
     listed = guarded(list_matches)(
         nothing_listed(len(bound.positives)),

@@ -8,17 +8,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int32s, Int64Rows, Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, kernel, unlocked_kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LATEST, LEFT, RIGHT, Rows
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LATEST, LEFT, RIGHT
 
-INT32S = types.Array(types.int32, 1, "C")
 FOUND, EVENTS_LISTED, CUT = range(3)
 MANY_EVENTS = 100_000_000  # in all matches together; a limit on matches alone would not bound the memory of long ones
 
@@ -26,13 +22,10 @@ MANY_EVENTS = 100_000_000  # in all matches together; a limit on matches alone w
 class Listed(NamedTuple):
     """Matches as they are written down: the events of each, place by place, one match after the other."""
 
-    events: npt.NDArray[np.int32]  # 32 bits: results may be long, and a table's events are fewer than two billion
-    sizes: Rows  # for each match, how many events fill each place
+    events: Int32s  # 32 bits: results may be long, and a table's events are fewer than two billion
+    sizes: Int64Rows  # for each match, how many events fill each place
     known: Int64s  # when each match is known
     filled: Int64s  # how many matches, how many events, and whether the limit was reached
-
-
-LISTED = types.NamedTuple((INT32S, INT64_ROWS, INT64S, INT64S), Listed)
 
 
 def nothing_listed(places: int) -> Listed:
@@ -42,8 +35,8 @@ def nothing_listed(places: int) -> Listed:
     )
 
 
-@kernel(INT32S(INT32S, types.int64))
-def with_room(events: npt.NDArray[np.int32], least: int) -> npt.NDArray[np.int32]:
+@kernel
+def with_room(events: Int32s, least: int) -> Int32s:
     """The same events with room for more."""
     wider = np.empty(max(2 * len(events), least), np.int32)
     wider[: len(events)] = events
@@ -53,17 +46,16 @@ def with_room(events: npt.NDArray[np.int32], least: int) -> npt.NDArray[np.int32
 class Search(NamedTuple):
     """Where the way through the buffer stands: the path so far, and the entries still to be followed."""
 
-    path: Rows  # for each step, the event and its place, the last event first
-    waiting: Rows  # for each entry to be followed, the entry and how much of the path leads there
+    path: Int64Rows  # for each step, the event and its place, the last event first
+    waiting: Int64Rows  # for each entry to be followed, the entry and how much of the path leads there
     cursor: Int64s  # the accepting entry, and how many entries wait
 
 
-SEARCH = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S), Search)
 ROW, WAITING = range(2)
 
 
-@borrowing(types.void(LISTED, INT64_ROWS, types.int64, types.int64, types.int64))
-def place_by_place(listed: Listed, path: Rows, match: int, start: int, depth: int) -> None:
+@borrowing
+def place_by_place(listed: Listed, path: Int64Rows, match: int, start: int, depth: int) -> None:
     """Writes the events of a match down again, place by place."""
     for place in range(listed.sizes.shape[1]):
         if listed.sizes[match, place] > 0:
@@ -73,8 +65,8 @@ def place_by_place(listed: Listed, path: Rows, match: int, start: int, depth: in
                     start += 1
 
 
-@borrowing(types.boolean(LISTED, SEARCH, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
-def write_some(listed: Listed, search: Search, entries: Rows, accepted: Rows, end: int, limit: int) -> bool:
+@borrowing
+def write_some(listed: Listed, search: Search, entries: Int64Rows, accepted: Int64Rows, end: int, limit: int) -> bool:
     """Writes matches down as far as there is room; True when all are, or `limit` of them, or very many events."""
     most_events = max(limit, MANY_EVENTS)
     path, waiting, cursor, filled = search.path, search.waiting, search.cursor, listed.filled
@@ -131,8 +123,8 @@ def write_some(listed: Listed, search: Search, entries: Rows, accepted: Rows, en
     return True
 
 
-@kernel(LISTED(LISTED, INT64_ROWS, INT64_ROWS, types.int64, types.int64), unlocked=True)
-def list_matches(listed: Listed, entries: Rows, accepted: Rows, accepting: int, limit: int) -> Listed:
+@unlocked_kernel
+def list_matches(listed: Listed, entries: Int64Rows, accepted: Int64Rows, accepting: int, limit: int) -> Listed:
     """Appends the matches of the accepting entries, until there are `limit` of them."""
     if accepting == 0:
         return listed
@@ -155,9 +147,9 @@ def list_matches(listed: Listed, entries: Rows, accepted: Rows, accepting: int, 
     return listed
 
 
-@kernel(types.Tuple((INT64S, INT64S))(INT32S, INT64_ROWS, types.int64, INT64S, INT64S, types.int64))
+@kernel
 def split_place(
-    events: npt.NDArray[np.int32], sizes: Rows, matches: int, starts: Int64s, rows: Int64s, place: int
+    events: Int32s, sizes: Int64Rows, matches: int, starts: Int64s, rows: Int64s, place: int
 ) -> tuple[Int64s, Int64s]:
     """The table rows that fill one place, and where each match's begin. `starts`: where its events were listed."""
     offsets = np.empty(matches + 1, np.int64)

@@ -8,11 +8,10 @@ paths began with which event says how many matches a merged run stands for, what
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.layout import CHANCE, EVENTS, INSTANT, Events
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns
+from cepheid.engine.data.layout import CHANCE, INSTANT, Events
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.program.tables import (
     CONTIGUOUS,
@@ -28,10 +27,9 @@ from cepheid.engine.program.tables import (
     KEY_WHOLE,
     KEYS_FROM,
     LAST_AT,
-    PROGRAM,
     Program,
 )
-from cepheid.engine.search.runs.buffer import EVENT, JOINED, LATEST, LEFT, RIGHT, Rows
+from cepheid.engine.search.runs.buffer import EVENT, JOINED, LATEST, LEFT, RIGHT
 from cepheid.engine.search.runs.moves import (
     ALIVE,
     BEGAN,
@@ -46,8 +44,6 @@ from cepheid.engine.search.runs.moves import (
     MERGED,
     PATHS,
     REACHED,
-    RUN_POOL,
-    RUNS,
     TALLIES,
     TALLY,
     RunPool,
@@ -57,7 +53,7 @@ from cepheid.engine.search.runs.moves import (
 )
 
 
-@borrowing(types.void(EVENTS, PROGRAM, COLUMNS, RUNS, types.int64))
+@borrowing
 def make_key(events: Events, program: Program, columns: Columns, runs: Runs, slot: int) -> None:
     """Writes down what the run must agree on with others to be merged, and its hash."""
     rows, at, key = runs.rows, runs.at, runs.key
@@ -97,7 +93,7 @@ def make_key(events: Events, program: Program, columns: Columns, runs: Runs, slo
     runs.rows[slot, HASH] = mixed ^ (mixed >> 15)
 
 
-@borrowing(types.int64(RUNS, INT64S, types.int64))
+@borrowing
 def equivalent(runs: Runs, chains: Int64s, slot: int) -> int:
     """The pending run that agrees with this one, or -1."""
     other: int = chains[runs.rows[slot, HASH] & (len(chains) - 1)]
@@ -112,7 +108,7 @@ def equivalent(runs: Runs, chains: Int64s, slot: int) -> int:
     return -1
 
 
-@borrowing(types.void(RUNS, INT64S, types.int64))
+@borrowing
 def enlist(runs: Runs, chains: Int64s, slot: int) -> None:
     """Lets others find this run by its hash."""
     bucket = runs.rows[slot, HASH] & (len(chains) - 1)
@@ -120,7 +116,7 @@ def enlist(runs: Runs, chains: Int64s, slot: int) -> None:
     chains[bucket] = slot
 
 
-@borrowing(types.void(RUNS, INT64S, types.int64))
+@borrowing
 def strike(runs: Runs, chains: Int64s, slot: int) -> None:
     """Takes the run off its hash chain."""
     bucket = runs.rows[slot, HASH] & (len(chains) - 1)
@@ -133,8 +129,8 @@ def strike(runs: Runs, chains: Int64s, slot: int) -> None:
     runs.rows[other, CHAIN] = runs.rows[slot, CHAIN]
 
 
-@borrowing(types.int64(INT64_ROWS, types.int64, types.int64, types.int64, INT64S))
-def merged_tally(tallies: Rows, one: int, other: int, horizon: int, state: Int64s) -> int:
+@borrowing
+def merged_tally(tallies: Int64Rows, one: int, other: int, horizon: int, state: Int64s) -> int:
     """A new block with the paths of both, without those that began before the horizon."""
     block: int = state[TALLIES]
     end = block
@@ -154,7 +150,7 @@ def merged_tally(tallies: Rows, one: int, other: int, horizon: int, state: Int64
     return block
 
 
-@borrowing(types.void(RUNS, RUN_POOL, types.int64, types.int64, types.int64))
+@borrowing
 def merge(runs: Runs, run_pool: RunPool, slot: int, into: int, horizon: int) -> None:
     """Makes one run of two equivalent ones; the fresh one gives its slot back."""
     state, rows = run_pool.state, runs.rows
@@ -181,8 +177,8 @@ def merge(runs: Runs, run_pool: RunPool, slot: int, into: int, horizon: int) -> 
     release(runs, run_pool, slot, horizon)
 
 
-@kernel(types.void(INT64_ROWS, RUNS, types.int64, INT64S))
-def collect_tallies(tallies: Rows, runs: Runs, horizon: int, state: Int64s) -> None:
+@kernel
+def collect_tallies(tallies: Int64Rows, runs: Runs, horizon: int, state: Int64s) -> None:
     """Keeps the blocks that runs still use, without beginnings that the window has passed."""
     size = state[TALLIES]
     moved = np.full(size, -1, np.int64)

@@ -9,15 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
+from cepheid.engine.data.arrays import Float64Rows, Int64Rows, Int64s
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S
-from cepheid.engine.data.layout import BEGINS, CHANCE, DUE, EVENTS, INSTANT, MASK, TIME, Events
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.conditions import SCRATCH, Scratch, agrees, agrees_on_codes, holds, holds_for_every
+from cepheid.engine.data.layout import BEGINS, CHANCE, DUE, INSTANT, MASK, TIME, Events
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
+from cepheid.engine.kernels.conditions import Scratch, agrees, agrees_on_codes, holds, holds_for_every
 from cepheid.engine.kernels.negation import (
     BEFORE,
     BEHIND,
@@ -26,7 +23,7 @@ from cepheid.engine.kernels.negation import (
     killed_outside,
     kills,
 )
-from cepheid.engine.kernels.query import QUERY, Query
+from cepheid.engine.kernels.query import Query
 from cepheid.engine.kernels.registers import Registers, absorb
 from cepheid.engine.kernels.windows import first_above, in_window
 from cepheid.engine.program.graph import (
@@ -41,7 +38,6 @@ from cepheid.engine.program.graph import (
     FINAL,
     FIRST,
     FURTHER,
-    GRAPH,
     KILLS_AT,
     LEADS_TO,
     LOOPS,
@@ -62,7 +58,6 @@ from cepheid.engine.program.tables import (
     LAST_AT,
     MIXED,
     PREVIOUS_AT,
-    PROGRAM,
     SKIP_ANY,
     SKIP_NEXT,
     STRICT,
@@ -70,7 +65,7 @@ from cepheid.engine.program.tables import (
     WALKS_FROM,
     Program,
 )
-from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, LEFT, MATCHES, RIGHT, Rows
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, LEFT, MATCHES, RIGHT
 
 # Facts of a run: the state it has reached, the latest event it began with, whether its group may close, its counts by
 # beginning, its hash and the next run of the same hash, the next run of its list and the one before. Runs that are
@@ -113,15 +108,12 @@ BEGUN_HERE, USED = range(2)  # marks of an event: how many live runs began with 
 class Runs(NamedTuple):
     """The pool of runs. The row of a run: facts, codes, chosen events, whole aggregates, and the key for merging."""
 
-    rows: Rows
-    running: npt.NDArray[np.float64]  # aggregates that are fractions
+    rows: Int64Rows
+    running: Float64Rows  # aggregates that are fractions
     entry: Int64s  # each run's entry in the match buffer; -1: the slot is free, or the run is over
     at: int  # where in a row the chosen events begin...
     counted: int  # ... and the aggregates...
     key: int  # ... and the key
-
-
-RUNS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, INT64S, types.int64, types.int64, types.int64), Runs)
 
 
 class Widths(NamedTuple):
@@ -134,24 +126,18 @@ class Widths(NamedTuple):
     key: int
 
 
-WIDTHS = types.NamedUniTuple(types.int64, 5, Widths)
-
-
 class RunPool(NamedTuple):
     """What all moves write into besides the runs."""
 
-    entries: Rows
-    accepted: Rows
-    tallies: Rows  # blocks of (beginning, number of paths), the latest beginning first; no rows if not counted
-    marks: Rows  # by event
+    entries: Int64Rows
+    accepted: Int64Rows
+    tallies: Int64Rows  # blocks of (beginning, number of paths), the latest beginning first; no rows if not counted
+    marks: Int64Rows  # by event
     state: Int64s
     scratch: Scratch
 
 
-RUN_POOL = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, SCRATCH), RunPool)
-
-
-@kernel(RUNS(types.int64, WIDTHS, INT64S))
+@kernel
 def new_runs(size: int, widths: Widths, state: Int64s) -> Runs:
     """A pool of free slots; the first one is blank."""
     at = FACTS + widths.codes
@@ -175,7 +161,7 @@ def new_runs(size: int, widths: Widths, state: Int64s) -> Runs:
     return runs
 
 
-@kernel(RUNS(RUNS, types.int64, INT64S))
+@kernel
 def more_runs(runs: Runs, least: int, state: Int64s) -> Runs:
     """The same pool with at least `least` more free slots, and twice the size."""
     old = len(runs.entry)
@@ -192,14 +178,14 @@ def more_runs(runs: Runs, least: int, state: Int64s) -> Runs:
     return Runs(rows, running, entry, runs.at, runs.counted, runs.key)
 
 
-@borrowing(types.int64(types.int64, types.int64))
+@borrowing
 def added(one: int, other: int) -> int:
     """The sum, or COUNTLESS where it does not fit."""
     return COUNTLESS if one > COUNTLESS - other else one + other
 
 
-@borrowing(types.int64(INT64_ROWS, types.int64, types.int64))
-def paths(tallies: Rows, block: int, horizon: int) -> int:
+@borrowing
+def paths(tallies: Int64Rows, block: int, horizon: int) -> int:
     """How many paths of a block began at the horizon or later; one if they are not counted."""
     if len(tallies) == 0:
         return 1
@@ -210,7 +196,7 @@ def paths(tallies: Rows, block: int, horizon: int) -> int:
     return total
 
 
-@borrowing(types.void(RUNS, RUN_POOL, types.int64, types.int64))
+@borrowing
 def release(runs: Runs, run_pool: RunPool, slot: int, horizon: int) -> None:
     """Gives a slot back. Runs that began before the horizon were taken off the count when it passed them."""
     began = runs.rows[slot, BEGAN]
@@ -223,7 +209,7 @@ def release(runs: Runs, run_pool: RunPool, slot: int, horizon: int) -> None:
     run_pool.state[SLOTS_USED] -= 1
 
 
-@borrowing(types.boolean(EVENTS, PROGRAM, INT64S, types.int64))
+@borrowing
 def may_start(events: Events, program: Program, state: Int64s, event: int) -> bool:
     """Could a match that starts here be known in the interval that is asked for?"""
     if program.postponed:
@@ -233,7 +219,7 @@ def may_start(events: Events, program: Program, state: Int64s, event: int) -> bo
     return True
 
 
-@borrowing(types.void(RUNS, types.int64, SCRATCH))
+@borrowing
 def load(runs: Runs, slot: int, scratch: Scratch) -> None:
     """Copies a run's values to where conditions read them."""
     for column in range(runs.counted - runs.at):
@@ -244,7 +230,7 @@ def load(runs: Runs, slot: int, scratch: Scratch) -> None:
         scratch.running[column] = runs.running[slot, column]
 
 
-@borrowing(types.boolean(QUERY, types.int64, RUNS, types.int64, RUN_POOL, types.int64), inline=True)
+@inlined
 def passes(query: Query, moment: int, runs: Runs, slot: int, run_pool: RunPool, entry: int) -> bool:
     """Do all conditions of a moment hold for a run?"""
     program, columns, predicate = query.program, query.columns, query.predicate
@@ -262,7 +248,7 @@ def passes(query: Query, moment: int, runs: Runs, slot: int, run_pool: RunPool, 
     return True
 
 
-@borrowing(types.boolean(QUERY, RUNS, types.int64, RUN_POOL, types.int64, types.int64, types.boolean))
+@borrowing
 def unharmed(query: Query, runs: Runs, slot: int, run_pool: RunPool, entry: int, event: int, complete: bool) -> bool:
     """Does a complete match, or a run that has just begun a component, survive what must not happen?"""
     program, scratch, entries = query.program, run_pool.scratch, run_pool.entries
@@ -279,7 +265,7 @@ def unharmed(query: Query, runs: Runs, slot: int, run_pool: RunPool, entry: int,
     return not killed_outside(query, entries[entry, LATEST], event, scratch, entries, entry)
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, types.int64, RUN_POOL, types.int64, types.int64))
+@borrowing
 def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, run_pool: RunPool, entry: int, edge: int) -> bool:
     """Does something that must not happen lie between the event of an edge and the one before it?"""
     scratch, entries = run_pool.scratch, run_pool.entries
@@ -299,7 +285,7 @@ def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, run_pool: 
     return False
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, RUN_POOL, *(types.int64,) * 3))
+@borrowing
 def ended(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, slot: int, edge: int, event: int) -> bool:
     """Has something come since the last event of a run, or with this one, that ends its group (UNTIL)?"""
     events, program, scratch, entry = query.events, query.program, run_pool.scratch, runs.entry[slot]
@@ -325,7 +311,7 @@ def ended(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, slot: int, 
     return False
 
 
-@borrowing(types.void(QUERY, RUNS, RUN_POOL, *(types.int64,) * 5))
+@borrowing
 def accept(
     query: Query, runs: Runs, run_pool: RunPool, slot: int, entry: int, began: int, event: int, horizon: int
 ) -> None:
@@ -342,7 +328,7 @@ def accept(
         state[ENTRIES] = entry + 1
 
 
-@borrowing(types.void(QUERY, GRAPH, RUNS, RUN_POOL, *(types.int64,) * 4), inline=True)
+@inlined
 def spawn(
     query: Query, graph: Graph, runs: Runs, run_pool: RunPool, parent: int, edge: int, event: int, horizon: int
 ) -> None:
@@ -411,13 +397,13 @@ def spawn(
         state[FREE] = slot
 
 
-@borrowing(types.int64(EVENTS, types.int64, types.int64))
+@borrowing
 def chance_of(events: Events, strategy: int, last: int) -> int:
     """Under contiguity the one instant at which a run can go on."""
     return int(events.facts[INSTANT, last] + 1 if strategy == STRICT else events.facts[CHANCE, last])
 
 
-@borrowing(types.boolean(EVENTS, types.int64, types.int64, types.int64, types.boolean))
+@borrowing
 def may_reach(events: Events, strategy: int, last: int, instant: int, lost: bool) -> bool:
     """May a step that a strategy governs be made at an instant, from the last event?"""
     if strategy >= CONTIGUOUS:
@@ -425,7 +411,7 @@ def may_reach(events: Events, strategy: int, last: int, instant: int, lost: bool
     return strategy == SKIP_ANY or not lost
 
 
-@borrowing(types.boolean(EVENTS, types.int64, types.int64, types.int64, types.boolean))
+@borrowing
 def stays_possible(events: Events, strategy: int, last: int, instant: int, relevant: bool) -> bool:
     """May the step still be made after an instant, which held an event that is `relevant`?"""
     if strategy >= CONTIGUOUS:
@@ -433,7 +419,7 @@ def stays_possible(events: Events, strategy: int, last: int, instant: int, relev
     return strategy == SKIP_ANY or not relevant
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, *(types.int64,) * 3))
+@borrowing
 def could_repeat(query: Query, graph: Graph, runs: Runs, slot: int, last: int, instant: int) -> bool:
     """Could a run, where steps are reached by different strategies, begin a further round at an instant or later?"""
     reached, lost = runs.rows[slot, REACHED], runs.rows[slot, CLOSED] & LOST_NEXT != 0
@@ -444,7 +430,7 @@ def could_repeat(query: Query, graph: Graph, runs: Runs, slot: int, last: int, i
     return False
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, *(types.int64,) * 3, types.boolean))
+@borrowing
 def may_go_on(query: Query, graph: Graph, runs: Runs, slot: int, last: int, instant: int, relevant: bool) -> bool:
     """Notes what a run can still do after an instant, which held an event that is `relevant`; can it do anything?"""
     reached, rows = runs.rows[slot, REACHED], runs.rows
@@ -459,7 +445,7 @@ def may_go_on(query: Query, graph: Graph, runs: Runs, slot: int, last: int, inst
     return False
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, RUN_POOL, *(types.int64,) * 4), inline=True)
+@inlined
 def advance(
     query: Query, graph: Graph, runs: Runs, run_pool: RunPool, slot: int, low: int, high: int, horizon: int
 ) -> bool:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.layout import Events, lay_out
-from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, Chosen, Matches
 from cepheid.engine.data.running_sums import with_running_sums
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.program.compile import Automata, CompiledProgram, compile_runs

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Events
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
-from cepheid.engine.kernels.conditions import FUNCTION, new_scratch
-from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
+from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.columns import Columns, PredicateCall
+from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, TIME, Events
+from cepheid.engine.kernels.compile import (
+    borrowing,
+    borrowing_by_address,
+    called_by_address,
+    inlined,
+    kernel,
+    search_kernel,
+)
+from cepheid.engine.kernels.conditions import new_scratch
+from cepheid.engine.kernels.query import Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
-from cepheid.engine.program.graph import BEGINNING, GRAPH, HURRIED, TAKING, Graph
-from cepheid.engine.program.tables import MERGEABLE, PROGRAM, Program
-from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
+from cepheid.engine.program.graph import BEGINNING, HURRIED, TAKING, Graph
+from cepheid.engine.program.tables import MERGEABLE, Program
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, collect, larger
 from cepheid.engine.search.runs.by_value import (
-    BY_VALUE,
-    WAITS,
     ByValue,
     Waits,
     more_by_value,
@@ -29,7 +33,7 @@ from cepheid.engine.search.runs.by_value import (
     wait_for_values,
     wait_no_more,
 )
-from cepheid.engine.search.runs.enumerate import CUT, LISTED, Listed, list_matches
+from cepheid.engine.search.runs.enumerate import CUT, Listed, list_matches
 from cepheid.engine.search.runs.merging import collect_tallies, enlist, equivalent, make_key, merge, strike
 from cepheid.engine.search.runs.moves import (
     ACCEPTED,
@@ -47,15 +51,12 @@ from cepheid.engine.search.runs.moves import (
     PEAK_RUNS,
     PREVIOUS,
     REACHED,
-    RUN_POOL,
-    RUNS,
     SLOTS_USED,
     STATE,
     TALLIES,
     TOTAL,
     UNTIL,
     USED,
-    WIDTHS,
     RunPool,
     Runs,
     Widths,
@@ -74,7 +75,7 @@ AFTER_ALL = 2**62  # a horizon past every event
 FEW = 1024  # runs; below this, those that are over may wait until someone comes by
 
 
-@kernel(RUN_POOL(types.int64, WIDTHS, types.int64, types.int64, types.boolean))
+@kernel
 def new_books(events: int, widths: Widths, after: int, until: int, counted: bool) -> RunPool:
     """Empty books."""
     state = np.zeros(STATE, np.int64)
@@ -89,7 +90,7 @@ def new_books(events: int, widths: Widths, after: int, until: int, counted: bool
     )
 
 
-@called_by_address(LISTED(RUN_POOL, LISTED, types.int64, types.int64))
+@called_by_address
 def drain(run_pool: RunPool, listed: Listed, mode: int, limit: int) -> Listed:
     """Deals with what was accepted: writes it down, or counts it; in compressed mode it stays where it is."""
     state = run_pool.state
@@ -105,7 +106,7 @@ def drain(run_pool: RunPool, listed: Listed, mode: int, limit: int) -> Listed:
     return listed
 
 
-@called_by_address(types.Tuple((RUNS, RUN_POOL))(RUNS, RUN_POOL, types.int64, types.int64, types.int64, types.int64))
+@called_by_address
 def with_room(
     runs: Runs, run_pool: RunPool, horizon: int, moves: int, beginnings: int, most_entries: int
 ) -> tuple[Runs, RunPool]:
@@ -132,7 +133,7 @@ def with_room(
     return runs, RunPool(entries, accepted, tallies, marks, state, scratch)
 
 
-@borrowing(types.boolean(RUNS, RUN_POOL, types.int64, types.int64))
+@borrowing
 def cramped(runs: Runs, run_pool: RunPool, moves: int, beginnings: int) -> bool:
     """Is there too little room for some more moves?"""
     state = run_pool.state
@@ -147,16 +148,15 @@ def cramped(runs: Runs, run_pool: RunPool, moves: int, beginnings: int) -> bool:
 class Lists(NamedTuple):
     """Which runs wait where."""
 
-    ends: Rows  # for each state, the first and the last run of those that have reached it
+    ends: Int64Rows  # for each state, the first and the last run of those that have reached it
     chains: Int64s  # for each hash, the first run that has it; empty if runs are not merged
     by_value: ByValue  # runs by the values of the events that they wait for
 
 
-LISTS = types.NamedTuple((INT64_ROWS, INT64S, BY_VALUE), Lists)
 HEAD, TAIL = range(2)
 
 
-@borrowing(types.void(RUNS, RUN_POOL, LISTS, PROGRAM, types.int64, types.int64))
+@borrowing
 def unlink(runs: Runs, run_pool: RunPool, lists: Lists, program: Program, slot: int, horizon: int) -> None:
     """Ends a run: takes it off its list and gives its slot back."""
     place = runs.rows[slot, REACHED]
@@ -176,7 +176,7 @@ def unlink(runs: Runs, run_pool: RunPool, lists: Lists, program: Program, slot: 
     release(runs, run_pool, slot, horizon)
 
 
-@borrowing(types.void(RUNS, RUN_POOL, LISTS, PROGRAM, types.int64))
+@borrowing
 def purge(runs: Runs, run_pool: RunPool, lists: Lists, program: Program, horizon: int) -> None:
     """Takes the runs off their lists that began before the horizon."""
     for place in range(len(lists.ends)):
@@ -188,7 +188,7 @@ def purge(runs: Runs, run_pool: RunPool, lists: Lists, program: Program, horizon
             slot = following
 
 
-@borrowing(types.void(QUERY, RUNS, RUN_POOL, LISTS, types.int64, types.int64))
+@borrowing
 def settle(query: Query, runs: Runs, run_pool: RunPool, lists: Lists, slot: int, horizon: int) -> None:
     """Puts a fresh run on the list of its place, or merges it with an equivalent one that is there."""
     program = query.program
@@ -214,7 +214,7 @@ def settle(query: Query, runs: Runs, run_pool: RunPool, lists: Lists, slot: int,
     lists.ends[place, TAIL] = slot
 
 
-@kernel(LISTS(RUNS, LISTS, PROGRAM))
+@kernel
 def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
     """The same lists with hash chains for a larger pool of runs."""
     size = 1024
@@ -230,7 +230,7 @@ def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
     return Lists(lists.ends, chains, lists.by_value)
 
 
-@borrowing(types.void(EVENTS, PROGRAM, RUNS, RUN_POOL, LISTS, types.int64, types.int64))
+@borrowing
 def end_overlapping(
     events: Events, program: Program, runs: Runs, run_pool: RunPool, lists: Lists, before: int, horizon: int
 ) -> None:
@@ -269,7 +269,7 @@ OPENING, ADVANCING, SETTLING = range(3)  # stages of an instant
 FINISHED, NEEDS_ROOM = range(2)
 
 
-@borrowing(types.int64(QUERY, RUN_POOL, types.int64, types.int64), inline=True)
+@inlined
 def expire(query: Query, run_pool: RunPool, horizon: int, event: int) -> int:
     """Moves the horizon past the events that no window holds together with this one: what began there is over."""
     while horizon < event and not in_window(query.events, query.program, horizon, event):
@@ -280,7 +280,7 @@ def expire(query: Query, run_pool: RunPool, horizon: int, event: int) -> int:
     return horizon
 
 
-@borrowing(types.void(QUERY, RUNS, RUN_POOL, LISTS, types.int64, types.int64, types.int64), inline=True)
+@inlined
 def close_instant(
     query: Query, runs: Runs, run_pool: RunPool, lists: Lists, separate: int, horizon: int, most_runs: int
 ) -> None:
@@ -294,7 +294,7 @@ def close_instant(
         state[OVERFLOW] = RUNS_REACHED
 
 
-@borrowing(types.void(QUERY, RUNS, RUN_POOL, LISTS, INT64S, types.int64), inline=True)
+@inlined
 def open_instant(query: Query, runs: Runs, run_pool: RunPool, lists: Lists, cursor: Int64s, low: int) -> None:
     """What there is to do before runs see the events of an instant."""
     if query.events.ordered:
@@ -308,7 +308,7 @@ def open_instant(query: Query, runs: Runs, run_pool: RunPool, lists: Lists, curs
         cursor[SEPARATE] = run_pool.state[ACCEPTED] + 1
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, RUN_POOL, LISTS, INT64S, types.int64), inline=True)
+@inlined
 def show_instant(
     query: Query, graph: Graph, runs: Runs, run_pool: RunPool, lists: Lists, cursor: Int64s, high: int
 ) -> bool:
@@ -354,7 +354,7 @@ def show_instant(
     return room
 
 
-@borrowing(types.boolean(QUERY, RUNS, RUN_POOL, LISTS, INT64S), inline=True)
+@inlined
 def settle_fresh(query: Query, runs: Runs, run_pool: RunPool, lists: Lists, cursor: Int64s) -> bool:
     """Fresh runs join the others only now: concurrent events do not follow each other. False: there is no room."""
     state = run_pool.state
@@ -367,7 +367,7 @@ def settle_fresh(query: Query, runs: Runs, run_pool: RunPool, lists: Lists, curs
     return True
 
 
-@called_by_address(types.int64(QUERY, GRAPH, RUNS, RUN_POOL, LISTS, INT64S), borrows=True)
+@borrowing_by_address
 def follow(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, lists: Lists, cursor: Int64s) -> int:
     """Shows the runs of a partition one instant after the other, as far as there is room for what they become."""
     events, program, state, end = query.events, query.program, run_pool.state, cursor[END]
@@ -403,9 +403,6 @@ class Machine(NamedTuple):
     graph: Graph
 
 
-MACHINE = types.NamedTuple((PROGRAM, GRAPH), Machine)
-
-
 class SearchRequest(NamedTuple):
     """What is asked of the run kernels: which matches, in which form, and the limits of the search."""
 
@@ -418,24 +415,17 @@ class SearchRequest(NamedTuple):
     most_matches: int
 
 
-ASKED = types.NamedTuple((types.int64, types.boolean, types.boolean, *(types.int64,) * 4), SearchRequest)
-
-
-@search_kernel(
-    types.Tuple((LISTED, INT64_ROWS, INT64_ROWS, INT64S))(
-        EVENTS, MACHINE, COLUMNS, FUNCTION, WAITS, WIDTHS, LISTED, ASKED
-    )
-)
+@search_kernel
 def scan(
     events: Events,
     machine: Machine,
     columns: Columns,
-    predicate: Any,
+    predicate: PredicateCall,
     waits: Waits,
     widths: Widths,
     listed: Listed,
     asked: SearchRequest,
-) -> tuple[Listed, Rows, Rows, Int64s]:
+) -> tuple[Listed, Int64Rows, Int64Rows, Int64s]:
     """Every run of every partition: the matches written down, the buffer, its accepting entries, and counters."""
     mode, merging, program, graph = asked.mode, asked.merging, machine.program, machine.graph
     run_pool = new_books(events.facts.shape[1], widths, asked.after, asked.until, merging and mode != VERBOSE)

@@ -7,19 +7,22 @@ had passed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.budget import checkpoint
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.candidates import partitions
-from cepheid.engine.data.matches import MISSING, NEVER, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, NEVER, Matches
+from cepheid.engine.data.shared import once
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.program.compile import Automata
+from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.automaton import Automaton
 from cepheid.plan.lowering import automaton_of
@@ -28,93 +31,111 @@ from cepheid.plan.physical import Plan
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class RunPaths:
-    """What runs have taken, in the order of time, which rows are in: run r holds elements starts[r]:starts[r + 1]."""
+class Ways(NamedTuple):
+    """What runs have taken: of each, a number for it, one for the same without the last event, the state, the last row.
 
-    starts: Int64s
-    rows: Int64s
-    places: Int64s
+    Equal ways have equal numbers.
+    """
+
+    own: Int64s
+    before: Int64s
+    ends: Int64s
+    last: Int64s
 
 
-def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata], Matches]) -> Matches:
+def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata], Matches], *span: int) -> Matches:
     """The runs that waited for the variables that are asked for until their window had passed."""
     bound = plan.bound
     automaton = automaton_of(bound)
     assert isinstance(automaton, Automaton)
+    asked = replace(bound.syntax, output=s.Output())  # queries that wait for something else have the same runs
+    key = ("given up", asked, plan.limits, *span)
+    found, given_up, ends = once(events, key, lambda: _given_up(bound, automaton, events, beginnings))
+    return found.take(np.flatnonzero(given_up & _waits(bound, automaton)[ends]))
+
+
+def _given_up(
+    bound: BoundQuery, automaton: Automaton[Any], events: EventTable, beginnings: Callable[[Automata], Matches]
+) -> tuple[Matches, Bools, Int64s]:
+    """The runs, which of them took nothing more, and the states that they have come to."""
     found = beginnings("beginnings")
-    paths = _paths(found)
-    every = paths
-    if bound.negations:
-        every = _one_after_the_other(_paths(beginnings("beginnings, refused or not")), paths)
-    own, before = _numbered(every, len(bound.positives))
-    judged = slice(len(own) - len(found), None)
-    others = slice(None) if every is paths else slice(judged.start)
-    went_on = np.zeros(int(own.max(initial=0)) + 1, bool)
-    went_on[before[others]] = True
-    kept = ~went_on[own[judged]] & _waits(bound, automaton)[_ends(bound, automaton, paths)]
+    every = [beginnings("beginnings, refused or not"), found] if bound.negations else [found]
+    ways = _ways(bound, automaton, every)
+    judged = slice(len(ways.own) - len(found), None)
+    others = slice(None) if len(every) == 1 else slice(judged.start)
+    went_on = np.zeros(int(ways.own.max(initial=0)) + 1, bool)
+    went_on[ways.before[others]] = True
+    kept = ~went_on[ways.own[judged]]
     if bound.contiguous:
-        kept &= _undisturbed(bound, events, found, paths)
-    return found.take(np.flatnonzero(kept))
+        kept &= _next_times(bound, events)[ways.last[judged]] >= found.completion
+    return found, kept, ways.ends[judged]
 
 
-def _paths(matches: Matches) -> RunPaths:
-    """The events of each match, and the places that they fill."""
-    sizes = [
-        np.ones(len(matches), np.int64) if group.offsets is None else np.diff(group.offsets) for group in matches.chosen
-    ]
-    match = np.concatenate([np.repeat(np.arange(len(matches)), size) for size in sizes])
-    rows = np.concatenate([group.rows for group in matches.chosen])
-    places = np.repeat(np.arange(len(sizes)), [int(size.sum()) for size in sizes])
-    taken = np.flatnonzero(rows != MISSING)
-    order = taken[np.lexsort((places[taken], rows[taken], match[taken]))]
-    counts = np.bincount(match[order], minlength=len(matches))
-    return RunPaths(np.concatenate([[0], np.cumsum(counts)]), rows[order], places[order])
-
-
-def _one_after_the_other(first: RunPaths, second: RunPaths) -> RunPaths:
-    starts = np.concatenate([first.starts, second.starts[1:] + len(first.rows)])
-    return RunPaths(starts, np.concatenate([first.rows, second.rows]), np.concatenate([first.places, second.places]))
-
-
-def _by_depth(paths: RunPaths) -> Iterator[tuple[Int64s, Int64s]]:
-    """The first elements of all runs that have one, then the second ones, and so on: the runs, and the elements."""
-    lengths, depth = np.diff(paths.starts), 0
-    runs = np.flatnonzero(lengths > 0)
-    while len(runs):
-        checkpoint()
-        yield runs, paths.starts[runs] + depth
-        depth += 1
-        runs = runs[lengths[runs] > depth]
-
-
-def _numbered(paths: RunPaths, places: int) -> tuple[Int64s, Int64s]:
-    """A number for what each run has taken, and for the same without its last event; equal paths have equal numbers."""
-    own, before = np.zeros((2, len(paths.starts) - 1), np.int64)
-    last = 0
-    for runs, elements in _by_depth(paths):
-        taken = paths.rows[elements] * places + paths.places[elements]
-        order = np.lexsort((taken, own[runs]))
-        ordered = runs[order]
-        new = np.ones(len(runs), bool)
-        new[1:] = (np.diff(taken[order]) != 0) | (np.diff(own[ordered]) != 0)
-        before[ordered] = own[ordered]
-        own[ordered] = last + np.cumsum(new)
-        last += int(np.count_nonzero(new))
-    return own, before
-
-
-def _ends(bound: BoundQuery, automaton: Automaton[Any], paths: RunPaths) -> Int64s:
-    """The state that each run has come to."""
+def _ways(bound: BoundQuery, automaton: Automaton[Any], every: list[Matches]) -> Ways:
+    """What the runs of several lists have taken, one list after the other."""
     names = {component.variable: place for place, component in enumerate(bound.positives)}
     targets = np.zeros((len(automaton.states), len(names)), np.int64)
     for number, state in enumerate(automaton.states):
         for edge in reversed(list(state.takes)):  # the first edge of a variable counts
             targets[number, names[edge.variable]] = edge.target
-    ends = np.full(len(paths.starts) - 1, automaton.start, np.int64)
-    for runs, elements in _by_depth(paths):
-        ends[runs] = targets[ends[runs], paths.places[elements]]
-    return ends
+    rows, edges, filled = [], [], 0
+    for place in range(len(names)):
+        begins = [np.zeros(0, np.int64)]
+        for matches in every:
+            group = matches.chosen[place]
+            offsets = np.arange(len(matches) + 1) if group.offsets is None else group.offsets
+            rows.append(group.rows[offsets[0] : offsets[-1]])
+            begins.append(offsets[:-1] - offsets[0] + filled)
+            filled += len(rows[-1])
+        edges.append(np.append(np.concatenate(begins), filled))
+    return Ways(*followed(np.concatenate(rows), np.array(edges), targets, automaton.start))
+
+
+@kernel
+def followed(rows: Int64s, edges: Int64Rows, targets: Int64Rows, start: int) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """The ways of runs: run r has filled place p with rows[edges[p, r] : edges[p, r + 1]]."""
+    places, runs = edges.shape[0], edges.shape[1] - 1
+    own, before, last = np.zeros(runs, np.int64), np.zeros(runs, np.int64), np.full(runs, -1, np.int64)
+    ends = np.full(runs, start, np.int64)
+    longest = 1
+    for run in range(runs):
+        length = 0
+        for place in range(places):
+            length += edges[place, run + 1] - edges[place, run]
+        longest = max(longest, length)
+    taken = np.empty(longest, np.int64)  # in order: rows are in the order of time
+    size = 4
+    while size < 2 * len(rows) + 2:
+        size *= 2
+    table = np.zeros(size, np.int64)  # a hash table of ways
+    shorter, added = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows) + 1, np.int64)
+    known = 0
+    for run in range(runs):
+        length = 0
+        for place in range(places):
+            for index in range(edges[place, run], edges[place, run + 1]):
+                if rows[index] != MISSING:
+                    at, one = length, rows[index] * places + place
+                    while at > 0 and taken[at - 1] > one:
+                        taken[at] = taken[at - 1]
+                        at -= 1
+                    taken[at] = one
+                    length += 1
+        way = 0
+        for index in range(length):
+            one = taken[index]
+            slot = way * 2654435761 + one * 40503
+            slot = 31 * (slot ^ (slot >> 17)) & (size - 1)
+            while table[slot] and (shorter[table[slot]] != way or added[table[slot]] != one):
+                slot = (slot + 1) & (size - 1)
+            if table[slot] == 0:
+                known += 1
+                table[slot], shorter[known], added[known] = known, way, one
+            before[run], way = way, table[slot]
+            ends[run] = targets[ends[run], one % places]
+            last[run] = one // places
+        own[run] = way
+    return own, before, ends, last
 
 
 def _waits(bound: BoundQuery, automaton: Automaton[Any]) -> Bools:
@@ -125,12 +146,6 @@ def _waits(bound: BoundQuery, automaton: Automaton[Any]) -> Bools:
         for state in automaton.states
     ]
     return np.array(waits)
-
-
-def _undisturbed(bound: BoundQuery, events: EventTable, found: Matches, paths: RunPaths) -> Bools:
-    """Is nothing between the last event of a run and the end of its window?"""
-    last = paths.rows[paths.starts[1:] - 1]
-    return np.asarray(_next_times(bound, events)[last] >= found.completion)
 
 
 def _next_times(bound: BoundQuery, events: EventTable) -> Int64s:

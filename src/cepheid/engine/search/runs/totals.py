@@ -8,18 +8,14 @@ the other. Memory is that of the buffer, in which runs that go on alike are one 
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import GroupTotals, groups_of, lanes_of
 from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.sum_products import carry_over
 from cepheid.engine.kernels.sums import (
-    LANE_VALUES,
-    SUMS,
     LaneValues,
     Sums,
     add,
@@ -30,7 +26,7 @@ from cepheid.engine.kernels.sums import (
     take_event,
 )
 from cepheid.engine.search.runs import find_compressed
-from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LEFT, RIGHT, Rows
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LEFT, RIGHT
 from cepheid.language.bound import BoundSummary
 from cepheid.plan.physical import Plan
 
@@ -56,8 +52,8 @@ def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, unt
     return GroupTotals(lanes, groups.rows, groups.bucket, exact, reported.near, reported.least, found.counters)
 
 
-@borrowing(types.void(SUMS, INT64_ROWS, LANE_VALUES, types.int64, types.int64))
-def reach(sums: Sums, entries: Rows, lanes: LaneValues, entry: int, root: int) -> None:
+@borrowing
+def reach(sums: Sums, entries: Int64Rows, lanes: LaneValues, entry: int, root: int) -> None:
     """The sums of the paths that lead to an entry, or of those that begin with one of the entries before it."""
     clear(sums, entry)
     event, left, right = entries[entry, EVENT], entries[entry, LEFT], entries[entry, RIGHT]
@@ -78,8 +74,8 @@ def reach(sums: Sums, entries: Rows, lanes: LaneValues, entry: int, root: int) -
         take_event(sums, entry, lanes, right, event)
 
 
-@borrowing(types.boolean(INT64_ROWS, INT64_ROWS, INT64S))
-def cut_off(entries: Rows, accepted: Rows, oldest: Int64s) -> bool:
+@borrowing
+def cut_off(entries: Int64Rows, accepted: Int64Rows, oldest: Int64s) -> bool:
     """Does some accepting entry have paths that began too early? Fills in the oldest beginning of each entry."""
     for entry in range(len(entries)):
         left = entries[entry, LEFT]
@@ -93,8 +89,8 @@ def cut_off(entries: Rows, accepted: Rows, oldest: Int64s) -> bool:
     return False
 
 
-@search_kernel(SUMS(INT64_ROWS, INT64_ROWS, INT64S, types.int64, LANE_VALUES))
-def add_paths(entries: Rows, accepted: Rows, group: Int64s, groups: int, lanes: LaneValues) -> Sums:
+@search_kernel
+def add_paths(entries: Int64Rows, accepted: Int64Rows, group: Int64s, groups: int, lanes: LaneValues) -> Sums:
     """The sums of every group over the paths of its accepting entries."""
     sums, reported = new_sums(len(entries), lanes), new_sums(groups, lanes)
     oldest = np.zeros(len(entries), np.int64)

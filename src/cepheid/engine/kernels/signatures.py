@@ -1,0 +1,53 @@
+"""The compiled signature of a kernel, from its annotations."""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Callable
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numba import from_dtype, types
+
+from cepheid.engine.data.arrays import READ_ONLY
+
+PLAIN: dict[Any, Any] = {int: types.int64, float: types.float64, bool: types.boolean, NoneType: types.void}
+
+
+def signature_of(function: Callable[..., Any]) -> Any:
+    """What a function takes and returns, as numba has it."""
+    *taken, returned = map(compiled_type, get_type_hints(function, include_extras=True).values())
+    return returned(*taken)
+
+
+@cache
+def compiled_type(annotation: Any) -> Any:
+    """A type as numba has it.
+
+    >>> compiled_type(tuple[int, float])
+    Tuple((int64, float64))
+    >>> compiled_type(Callable[[int], bool])
+    FunctionType[bool(int64)]
+    """
+    if annotation in PLAIN:
+        return PLAIN[annotation]
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        array, said, *rest = arguments
+        return said if isinstance(said, types.Type) else _array(array, said, READ_ONLY in rest)
+    if origin is np.ndarray:
+        return _array(annotation, 1, False)
+    if origin is abc.Callable:
+        taken, returned = arguments
+        return types.FunctionType(compiled_type(returned)(*map(compiled_type, taken)))
+    if origin is tuple:
+        return types.BaseTuple.from_types(tuple(map(compiled_type, arguments)))
+    fields = get_type_hints(annotation, include_extras=True).values()
+    return types.BaseTuple.from_types(tuple(map(compiled_type, fields)), annotation)
+
+
+def _array(array: Any, dimensions: int, readonly: bool) -> Any:
+    (element,) = get_args(get_args(array)[1])
+    return types.Array(from_dtype(np.dtype(element)), dimensions, "C", readonly=readonly)
