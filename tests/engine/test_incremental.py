@@ -61,6 +61,7 @@ REPLAYED = {
     "non-overlap": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 OUTPUT NON-OVERLAP",
     "non-overlap, negation last": "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 5 OUTPUT NON-OVERLAP",
     "maximal": "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 5 OUTPUT MAXIMAL",
+    "maximal, one event last": "PATTERN SEQ(A a, B+ b[], C c) WHERE [id] WITHIN 5 OUTPUT MAXIMAL",
     "partial": "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 5 OUTPUT PARTIAL",
     "two keys, one by one": "PATTERN SEQ(A a, B b) WHERE a.id = b.id AND a.k <> b.k WITHIN 5",
     "one event": "PATTERN A a WHERE a.x > 0",
@@ -245,7 +246,7 @@ def test_a_live_query_explains_how_it_is_searched() -> None:
     assert "incremental: a call searches the keys" in cepheid.live(pair, schema).explain()
     late = cepheid.live("PATTERN SEQ(A a, !(B b)) WHERE [k] WITHIN 10", schema).explain()
     assert "incremental: a call searches the keys with a first event whose window has passed" in late
-    apart = cepheid.live("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 10 OUTPUT MAXIMAL", schema).explain()
+    apart = cepheid.live("PATTERN SEQ(A a, B+ b[]) WHERE [k] WITHIN 10 OUTPUT MAXIMAL", schema).explain()
     assert "replayed: every call searches again events that some component can take" in apart
     both = {"plain": pair, "texts": "PATTERN SEQ(A a, B b) WHERE a.name < b.name WITHIN 9"}
     plain, texts = cepheid.live(both, schema).explain().split("texts\n\n")

@@ -96,7 +96,7 @@ class Moments(NamedTuple):
 def moments_of(plan: Plan) -> Moments:
     """When a match of a query can become known."""
     bound, late = plan.bound, plan.exchange.retention.decides_late
-    compared = plan.output.mode not in (s.OutputMode.ALL, s.OutputMode.NON_OVERLAP)
+    compared = plan.output.mode in (s.OutputMode.TOP, s.OutputMode.PARTIAL)
     if plan.is_imprecise or bound.may_lack or bound.forecast is not None or compared:
         return Moments(always=True)
     window = bound.window
@@ -143,7 +143,7 @@ class Form:
     @property
     def carries(self) -> bool:
         """Does a match depend on more than events: on earlier matches, or a sum of them?"""
-        return self.plan.bound.summary is not None or self.plan.output.mode is not s.OutputMode.ALL
+        return self.plan.bound.summary is not None or self.plan.output.mode is s.OutputMode.NON_OVERLAP
 
     @property
     def by_runs(self) -> bool:
