@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cepheid.language.flink.pattern import Pattern
@@ -189,6 +190,7 @@ class FlinkQuery(PatternQuery):
         return str(self.pattern)
 
 
+@lru_cache(maxsize=256)
 def row_query(text: str, dialect: str = "spark") -> RowQuery:
-    """The query of a text that is a MATCH_RECOGNIZE clause."""
+    """The query of a text that is a MATCH_RECOGNIZE clause. It is kept, as it never changes."""
     return RowQuery(parse_clause(text, dialect))

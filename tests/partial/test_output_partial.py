@@ -204,6 +204,60 @@ def test_runs_with_rounds_agree_with_the_reference(query: str, strategy: str) ->
             assert sorted(map(repr, [*sent, *live.finish().to_pylist()])) == found
 
 
+# A pattern, and by definition its ways: what was taken, then what may come next and what must not come before that.
+WAYS: dict[str, dict[str, list[tuple[str, str]]]] = {
+    "SEQ(A a, !(N n), B b)": {"a": [("b", "n")]},
+    "SEQ(A a, !(N n), B b, !(M m), C c)": {"a": [("b", "n")], "ab": [("c", "m")]},
+    "SEQ(A a, (B b | !(N n), C c), D d)": {"a": [("b", ""), ("c", "n")], "ab": [("d", "")], "ac": [("d", "")]},
+    "SEQ(A a, (!(M m), B b | !(N n), C c), D d)": {"a": [("b", "m"), ("c", "n")], "ab": [("d", "")], "ac": [("d", "")]},
+    "SEQ(A a, (!(N n), B b | !(N o), C c), D d)": {"a": [("b", "n"), ("c", "n")], "ab": [("d", "")], "ac": [("d", "")]},
+    "SEQ(A a, B? b, !(N n), D d)": {"a": [("b", ""), ("d", "n")], "ab": [("d", "n")]},
+    "SEQ(A a, B{2} b[], !(N n), D d)": {"a": [("b", "")], "ab": [("b", "")], "abb": [("d", "n")]},
+}
+
+
+def waited(events: list[dict[str, Any]], ways: dict[str, list[tuple[str, str]]], window: int) -> set[tuple[int, ...]]:
+    """Runs that took nothing more, with a way on that no negated event ended before the window had passed."""
+    found: set[tuple[int, ...]] = set()
+    pending = [("a", (each["ts"],)) for each in events if each["type"] == "A"]
+    while pending:
+        word, times = pending.pop()
+        later = [each for each in events if times[-1] < each["ts"] < times[0] + window]
+        if word not in ways:
+            continue
+        taken = [(each, name, ended) for each in later for name, ended in ways[word] if each["type"] == name.upper()]
+        for each, name, ended in taken:
+            if not any(other["type"] == ended.upper() and other["ts"] < each["ts"] for other in later):
+                pending.append((word + name, (*times, each["ts"])))
+        left = [ended for _, ended in ways[word] if not any(each["type"] == ended.upper() for each in later)]
+        if not taken and left:
+            found.add(times)
+    return found
+
+
+@pytest.mark.parametrize("pattern", WAYS)
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_negated_events_end_the_wait(pattern: str, engine: str) -> None:
+    for seed in range(12):
+        rng = random.Random(seed)
+        events = [{"ts": ts, "type": rng.choice("AABBCDNMX")} for ts in range(10)]
+        table = pa.Table.from_pylist(events)
+        query = f"PATTERN {pattern} WITHIN 6 OUTPUT PARTIAL"
+        found = [row for row in cepheid.match(table, query, engine=engine).to_pylist() if row["timed_out"]]
+        held = [[row.get(name) or [] for name in "abcd"] for row in found]
+        each = [[one for own in row for one in (own if isinstance(own, list) else [own])] for row in held]
+        told = [tuple(sorted(one["ts"] for one in row)) for row in each]
+        assert len(set(told)) == len(told)
+        assert set(told) == waited(events, WAYS[pattern], 6)
+
+
+def test_a_negated_event_that_depends_on_what_is_awaited_ends_no_wait() -> None:
+    for pattern in ("SEQ(A a, !(N n), B b)", "SEQ(A a, !(N n), B b, C? c)"):
+        query = f"PATTERN {pattern} WHERE n.id = b.id WITHIN 6 OUTPUT PARTIAL"
+        rows = cepheid.match(table("A:1:1 N:2:1 A:20:1 B:21:2"), query).to_pylist()
+        assert [(row["a"]["ts"], row["waiting_for"]) for row in rows if row["timed_out"]] == [(1, "b")]
+
+
 def test_contiguity_that_is_broken_is_not_given_up() -> None:
     query = "PATTERN SEQ(A a, B b) WHERE strict_contiguity { } WITHIN 5 OUTPUT PARTIAL"
     rows = cepheid.match(table("A:1:1 X:2:1 A:10:1 A:20:1 B:21:1"), query).to_pylist()

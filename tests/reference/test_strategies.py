@@ -211,3 +211,22 @@ class TestElements:
         events = "a1:x=1,y=0 a2:x=0,y=1 a3:x=0,y=0"
         assert "a1+a2" in run("skip_till_any_match", "A+ a[]", events, "a.x = 1 OR a.y = 1")
         assert "a1+a3" not in run("skip_till_any_match", "A+ a[]", events, "a.x = 1 OR a.y = 1")
+
+
+class TestStrategiesOfSingleSteps:
+    """`b[1]` governs the first event of a group, `b[i]` the further ones, `b[]` both; all else is any match."""
+
+    @pytest.mark.parametrize(
+        ("named", "groups"),
+        [
+            ("b[i]", {"b2", "b4", "b4+b5", "b5"}),
+            ("b[1]", {"b2", "b2+b4", "b2+b5", "b2+b4+b5"}),
+            ("b", {"b2", "b2+b4", "b2+b5", "b2+b4+b5"}),
+            ("b[]", {"b2"}),
+            ("c", {"b5", "b2+b5", "b4+b5", "b2+b4+b5"}),
+        ],
+    )
+    def test_a_strategy_governs_the_steps_that_it_names(self, named: str, groups: set[str]) -> None:
+        events = stream("a1 b2 x3 b4 b5 c6")
+        pattern = f"PATTERN SEQ(A a, B+ b[], C c) WHERE strict_contiguity({named}) WITHIN 10"
+        assert matches(events, pattern) == {f"a1 {group} c6" for group in groups}

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.engine.search.flink.run import result_schema as flink_result
 from cepheid.engine.search.row_pattern.run import match_table, result_schema
 from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.runners.flink import automaton_for
 from cepheid.runners.options import FlinkOptions
+from cepheid.runners.results import steps_schema as flink_result
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.flink import FlinkStream
 from cepheid.runners.stream.identity import Fingerprint

@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.engine.incremental import core
+from cepheid.engine.search import incremental_events
+from cepheid.runners.stream import incremental_shard
 from cepheid.runners.stream.changing import SearchRequest, Serving
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.remembered import run_step
@@ -64,6 +67,45 @@ def test_each_finds_what_it_finds_alone(goes_on: bool) -> None:
         for number, batch in outcome.results:
             found[list(found)[number]] += map(repr, batch.to_pylist())
     for name, text in texts().items():
+        alone = cepheid.match(table, text, time="ts").select(step.shipments[list(found).index(name)].schema.names)
+        assert sorted(found[name]) == sorted(map(repr, alone.to_pylist())), text
+        assert found[name], text
+
+
+def test_events_out_of_order_and_keys_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incremental_shard, "LEAST", 200)
+    monkeypatch.setattr(core, "FIRST_ROOM", 16)
+    monkeypatch.setattr(incremental_events, "MANY_KEYS", 16)
+    rng, number, delay = np.random.default_rng(5), 3_000, 20
+    times = np.sort(rng.integers(0, number, number))
+    columns = {
+        "ts": times,
+        "type": np.array(list("ABCD"))[rng.integers(0, 4, number)],
+        "id": times // 60 + rng.integers(0, 5, number),
+        "x": pa.array(rng.integers(0, 10, number), mask=rng.random(number) < 0.1),
+        "y": rng.random(number),
+    }
+    table = pa.table(columns).take(np.argsort(times + rng.integers(0, delay, number), kind="stable"))
+    asked = {
+        "two": "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x AND a.y > b.y WITHIN 50",
+        "three": "PATTERN SEQ(B a, C b, A c) WHERE [id] AND b.x > 2 WITHIN 80",
+        "group": "PATTERN SEQ(A a, B+ b[], C c) WHERE [id] AND b[i].x > 5 WITHIN 20",
+        "no key": "PATTERN SEQ(A a, B b) WHERE a.x = 9 AND a.x = b.x WITHIN 15",
+        "contiguous": "PATTERN SEQ(A a, B b) WHERE partition_contiguity AND [id] AND a.x < b.x WITHIN 50",
+    }
+    serving = Serving(table.schema, {"time": "ts"}, (), 1, StreamStep((), (), delay, schema=table.schema))
+    step, fingerprint = serving.ready({name: SearchRequest(text) for name, text in asked.items()})
+    clock, store, found = Clock.read(None, fingerprint), Memory(), {name: list[str]() for name in asked}
+    for start in range(0, number + 1, 250):
+        part = table.slice(start, 250)
+        newest = int(part["ts"].to_numpy().max()) if part.num_rows else 2 * number
+        outcome = run_step(step, clock, store, [part] if part.num_rows else [], newest)
+        assert not outcome.late
+        assert store.remembered
+        clock = Clock.read(outcome.clock.text(fingerprint), fingerprint)
+        for place, batch in outcome.results:
+            found[list(found)[place]] += map(repr, batch.to_pylist())
+    for name, text in asked.items():
         alone = cepheid.match(table, text, time="ts").select(step.shipments[list(found).index(name)].schema.names)
         assert sorted(found[name]) == sorted(map(repr, alone.to_pylist())), text
         assert found[name], text

@@ -38,7 +38,10 @@ class Target(NamedTuple):
 
 
 TARGETS = {
-    "reference": Target(("engine/reference",), ("tests/reference", CONTRACT, f"{ENGINE}/test_existence.py")),
+    "reference": Target(
+        ("engine/reference",),
+        ("tests/reference", "tests/flink", "tests/rows", CONTRACT, f"{ENGINE}/test_existence.py"),
+    ),
     "stacks": Target(("engine/search/stacks",), (f"{ENGINE}/test_sequence.py", f"{ENGINE}/test_negation.py", CONTRACT)),
     "runs": Target(
         ("engine/search/runs",),

@@ -20,6 +20,7 @@ from cepheid.plan.options import EngineOptions, Limits, PlanOptions, given_optio
 from cepheid.plan.physical import Plan, basic_plan
 from cepheid.plan.rules import BASIC, CONSTRUCTION, RULES, optimise
 from cepheid.plan.statistics import Statistics
+from cepheid.remembered import Remembered
 
 WORTH_MEASURING = 2_000  # events; below this every order is fast
 FAR_BELOW = 10  # times fewer runs than allowed are estimated where they are chosen
@@ -27,6 +28,7 @@ FAR_BELOW = 10  # times fewer runs than allowed are estimated where they are cho
 CHOOSING = ("pushdown", "merge", "order", "learn", "method")
 
 log = logging.getLogger("cepheid.engine")
+_plans = Remembered[tuple[BoundQuery, Plan]](most=256)  # by the identity of the bound query, and the options
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,19 @@ def chosen(plan: Plan, choice: Choice) -> Plan:
 
 
 def _rewritten(bound: BoundQuery, options: PlanOptions) -> Plan:
-    """The plan after the rules that the options allow, without an engine."""
-    plan = basic_plan(bound, options.model, options.scoring)
-    match = replace(plan.match, options=options.part(EngineOptions), limits=options.part(Limits))
-    if not options.pushdown:
-        rules = BASIC
-    else:
-        rules = CONSTRUCTION if options.equivalence == "construction" else RULES
-    return optimise(replace(plan, match=match), rules)
+    """The plan after the rules that the options allow, without an engine; kept for further calls."""
+    asked = (options.part(EngineOptions), options.part(Limits), options.scoring, options.pushdown, options.equivalence)
+
+    def rewritten() -> tuple[BoundQuery, Plan]:
+        plan = basic_plan(bound, options.model, options.scoring)
+        match = replace(plan.match, options=asked[0], limits=asked[1])
+        if not options.pushdown:
+            rules = BASIC
+        else:
+            rules = CONSTRUCTION if options.equivalence == "construction" else RULES
+        return bound, optimise(replace(plan, match=match), rules)
+
+    return (rewritten() if options.model is not None else _plans.get((id(bound), asked), rewritten))[1]
 
 
 def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]:

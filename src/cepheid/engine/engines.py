@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from cepheid.engine.data.flink_runs import Arranged, Reported
+from cepheid.engine.data.flink_runs import Arranged
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.limits import FEW_OVERLAPPING, MAX_BRANCHES, MOST_PLACES
 from cepheid.language import syntax as s
@@ -41,7 +41,7 @@ from cepheid.plan.statistics import Statistics
 Supports = Callable[[BoundQuery, bool, bool], str | None]  # query, may events be missing, are times imprecise
 Cost = Callable[[BoundQuery, Statistics | None], float]
 Run = Callable[..., Matches]  # plan, events, after, until
-FlinkRun = Callable[[FlinkAutomaton, Arranged, bool, Limits], Reported]  # automaton, events, runs given up, limits
+FlinkRun = Callable[[FlinkAutomaton, Arranged, bool, Limits], Matches]  # automaton, events, runs given up, limits
 RowRun = Callable[[BoundClause, pa.Table, int, int], pa.Table | list[list[Any]]]  # clause, table, threads, most matches
 RowCount = Callable[[BoundClause, pa.Table, int, int], int]
 Running = TypeVar("Running")

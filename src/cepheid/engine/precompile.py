@@ -33,6 +33,7 @@ OTHERS = (
     "incremental.dict_door",
     "incremental.table_door",
     "incremental.gathering",
+    "incremental.intake",
     "incremental.flink_push",
     "incremental.one_event",
     "incremental.row_push",

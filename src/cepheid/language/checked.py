@@ -9,9 +9,14 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
+from cepheid.language.functions import registrations
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+from cepheid.remembered import Remembered
+
+# With the syntax, which is known by its identity. What is kept with a bound query serves further calls, too.
+_bound = Remembered[tuple[s.QuerySyntax, BoundQuery]](most=256)
 
 
 class CheckedQuery:
@@ -31,7 +36,11 @@ class CheckedQuery:
 
     def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
         """The query over events of a schema; errors point into the text it was written as."""
-        return bind(self.syntax, schema, {**self.parameters, **(parameters or {})}, self.text)
+        values = {**self.parameters, **(parameters or {})}
+        if values:
+            return bind(self.syntax, schema, values, self.text)
+        key = (id(self.syntax), self.text, schema, registrations())
+        return _bound.get(key, lambda: (self.syntax, bind(self.syntax, schema, {}, self.text)))[1]
 
     def __str__(self) -> str:
         return to_text(self.syntax)

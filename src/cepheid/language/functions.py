@@ -31,12 +31,18 @@ BUILT_IN: dict[str, Function] = {
 INTERNAL: dict[str, Function] = {function.name: function for function in value_functions.INTERNAL}
 
 _USER: dict[str, Function] = {}
+_registrations = 0
 _RESULTS = {bool: DataType.BOOL, int: DataType.INT, float: DataType.FLOAT}
 
 
 def find_function(name: str) -> Function | None:
     """The function a query means by a name; the user's own go first, case does not matter."""
     return _USER.get(name.lower()) or BUILT_IN.get(name.lower()) or INTERNAL.get(name.lower())
+
+
+def registrations() -> int:
+    """How often the user has registered a function: what was bound before may mean something else now."""
+    return _registrations
 
 
 def function_names() -> list[str]:
@@ -87,6 +93,8 @@ def _register(call: Callable[..., Any], name: str | None, result: type | None, c
         hint = "annotate it, or pass result=float"
         raise CepheidError(f"function '{called}' must return bool, int or float, not {annotated!r}", hint=hint)
     least, most = _argument_count(call, called)
+    global _registrations
+    _registrations += 1
     _USER[called] = Function(
         "",
         call,

@@ -1,4 +1,4 @@
-"""What is worked out of a query once and kept as long as the query is: a live query asks for it with every event."""
+"""What is worked out once of a bound query, and kept as long as that is: a live query asks for it with every event."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from cepheid.language.bound import BoundQuery
-
+Q = TypeVar("Q")
 T = TypeVar("T")
 
 
-def kept_with_query(make: Callable[[BoundQuery], T]) -> Callable[[BoundQuery], T]:
+def kept_with_query(make: Callable[[Q], T]) -> Callable[[Q], T]:
     """The function, which gives the same object for the same query; an equal query has its own.
 
     What is kept must not refer to the query itself, or both stay for ever.
     """
-    kept: dict[int, tuple[weakref.ref[BoundQuery], T]] = {}
+    kept: dict[int, tuple[weakref.ref[Q], T]] = {}
 
     @wraps(make)
-    def found(bound: BoundQuery) -> T:
+    def found(bound: Q) -> T:
         number = id(bound)
         known = kept.get(number)
         if known is None or known[0]() is not bound:

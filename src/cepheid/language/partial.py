@@ -20,6 +20,7 @@ from cepheid.language.partial_expressions import (
     MOST_LINEAR,
     Beginning,
     beginnings,
+    depending,
     endless_groups,
     linear_variables,
     partial_query,
@@ -134,7 +135,9 @@ def _needs_runs(query: s.QuerySyntax) -> bool:
         return True
     if query.is_linear:
         return False
-    return any(endless_groups(query.pattern)) or len(linear_variables(query.pattern)) > MOST_LINEAR or _twice(query)
+    if any(endless_groups(query.pattern)) or len(linear_variables(query.pattern)) > MOST_LINEAR or _twice(query):
+        return True
+    return any(len(each.ended_by) > 1 and all(each.ended_by) for each in beginnings(query))
 
 
 def _twice(query: s.QuerySyntax) -> bool:
@@ -148,7 +151,11 @@ def _waiting(query: s.QuerySyntax, before: int, place: int) -> s.QuerySyntax:
     """The runs that took everything up to one place, and waited for the next until the window had passed."""
     awaited = query.components[place]
     absent = replace(awaited, negative=True, kleene=False, until=None)
-    components = (*query.components[:place], absent)
+    coming = frozenset(each.variable for each in query.components[place:] if not each.negative)
+    between = frozenset(each.variable for each in query.components[before + 1 : place])
+    depend = depending(query, between, coming)
+    held_back = (each for each in query.components[:place] if each.variable not in depend)
+    components = (*held_back, absent)
     open_group = query.components[before].variable if query.components[before].kleene else None
     known = frozenset(component.variable for component in components)
     kept = known_conditions(query, known, open_group, awaited)

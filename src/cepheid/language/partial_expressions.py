@@ -1,9 +1,10 @@
 """OUTPUT PARTIAL of patterns that are expressions: the runs that began and whose window passed, as queries.
 
-A run stands for all linear patterns that agree with what it took. It is given up if none of them was complete and none
-could take anything until the window had passed: a match of what it took, followed by the absence of each event that one
-of them waited for. So each beginning of a linear pattern that is no pattern itself is a query with absence at its end.
-Under skip_till_next_match a run does not pass what another pattern could take: these events are absent in between, too.
+A run stands for all linear patterns that agree with what it took. It is given up if none of them was complete, none
+could take anything until the window had passed, and no negated event ended all of them: a match of what it took,
+followed by the absence of each event that one of them waited for, and of what must not come before that event. So each
+beginning of a linear pattern that is no pattern itself is a query with absence at its end. Under skip_till_next_match a
+run does not pass what another pattern could take: these events are absent in between, too.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Beginning:
 
     taken: Linear
     awaited: tuple[str, ...]
+    ended_by: tuple[frozenset[str], ...] = ()  # negated components before what comes next, of each pattern that goes on
 
 
 def endless_groups(pattern: Pattern) -> Iterator[Repeat]:
@@ -62,17 +64,24 @@ def beginnings(query: s.QuerySyntax) -> list[Beginning]:
     negated = {component.variable for component in query.components if component.negative}
     patterns = linear_variables(query.pattern)
     complete = {tuple(name for name in linear if name not in negated) for linear in patterns}
-    found: dict[Linear, list[str]] = {}
+    found: dict[Linear, list[tuple[str, frozenset[str]]]] = {}
     for linear in patterns:
         positive = [place for place, name in enumerate(linear) if name not in negated]
         for here, following in pairwise(positive):
-            # What must not happen behind the last event is for the patterns that go on, and they may differ.
-            found.setdefault(linear[: here + 1], []).append(linear[following])
+            between = frozenset(linear[here + 1 : following])
+            ends = between - depending(query, between, frozenset(linear[following:]) - negated)
+            found.setdefault(linear[: here + 1], []).append((linear[following], ends))
     return [
-        Beginning(taken, tuple(dict.fromkeys(awaited)))
-        for taken, awaited in found.items()
+        Beginning(taken, tuple(dict.fromkeys(name for name, _ in ways)), tuple(dict.fromkeys(ends for _, ends in ways)))
+        for taken, ways in found.items()
         if tuple(name for name in taken if name not in negated) not in complete
     ]
+
+
+def depending(query: s.QuerySyntax, negated: frozenset[str], coming: frozenset[str]) -> frozenset[str]:
+    """The negated components with a condition that mentions an event to come: they end no wait by themselves."""
+    mentioned = [s.variables_of(condition) for condition in _conjuncts(query.where)]
+    return frozenset(name for name in negated if any(name in each and each & coming for each in mentioned))
 
 
 def partial_query(query: s.QuerySyntax, beginning: Beginning, about: Change) -> s.QuerySyntax:
@@ -103,7 +112,9 @@ def partial_query(query: s.QuerySyntax, beginning: Beginning, about: Change) -> 
             before.append(name)
     for name in beginning.awaited:
         absent(name, name)
-    known = frozenset(beginning.taken)
+    ends = beginning.ended_by[0] if len(beginning.ended_by) == 1 else frozenset()
+    components += [by_name[name] for name in sorted(ends)]
+    known = frozenset(beginning.taken) | ends
     for condition in _conjuncts(query.where):
         if isinstance(condition, s.Equivalence) or (s.variables_of(condition) <= known and s.variables_of(condition)):
             conditions.append(condition)

@@ -58,9 +58,15 @@ def option(default: Any, kind: Kind, help: str, **more: Any) -> Any:
     return field(default=default, metadata={"declared": Declared(kind, help, **more)})
 
 
+_declared: dict[type, dict[str, tuple[Field[Any], Declared]]] = {}  # each call asks for them eight times
+
+
 def declared(kind: type) -> dict[str, tuple[Field[Any], Declared]]:
     """The options that a class declares or inherits, by name."""
-    return {each.name: (each, each.metadata["declared"]) for each in fields(kind) if "declared" in each.metadata}
+    if kind not in _declared:
+        own = [each for each in fields(kind) if "declared" in each.metadata]
+        _declared[kind] = {each.name: (each, each.metadata["declared"]) for each in own}
+    return _declared[kind]
 
 
 def options_of(kind: type, language: str | None = None) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.budget import within_budget
-from cepheid.engine.data.flink_runs import Arranged, Reported, arranged
+from cepheid.engine.data.flink_runs import Arranged, arranged
+from cepheid.engine.data.matches import COMPLETE, Matches
 from cepheid.engine.engines import FLINK_ENGINES, FlinkEngine
 from cepheid.engine.jit_fallback import answer
-from cepheid.engine.search.flink.run import assemble, result_schema
 from cepheid.errors import DataError, EngineError, QueryError, closest
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.schema import DataType, Schema
@@ -21,6 +21,7 @@ from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_lowering import lower_flink
 from cepheid.runners.languages import PatternLanguage, StepSearch
 from cepheid.runners.options import FlinkOptions
+from cepheid.runners.results import assemble_steps, steps_schema
 from cepheid.runners.stream.flink import FlinkStream, check_compiled
 
 _OWN_COLUMNS = ("match_start", "match_end")
@@ -65,7 +66,7 @@ class FlinkSearch(StepSearch):
     @property
     def result(self) -> pa.Schema:
         """The columns of the result."""
-        return result_schema(self.automaton, self.columns, self.options.partial)
+        return steps_schema(self.automaton, self.columns, self.options.partial)
 
     def run(self, events: pa.Table, threads: int | None = None) -> pa.Table:
         """The result over a table in memory."""
@@ -98,9 +99,14 @@ class FlinkLanguage(PatternLanguage):
     parameters: Mapping[str, Any] = field(default_factory=dict)
     options = FlinkOptions
 
+    @property
+    def subject(self) -> Pattern:
+        """The pattern."""
+        return self.pattern
+
     def asked(self, keywords: Mapping[str, Any]) -> FlinkOptions:
         """The options of a call, with the values of parameters."""
-        return FlinkOptions.from_keywords({**keywords, "parameters": self.parameters})
+        return FlinkOptions.from_keywords({**keywords, "parameters": self.parameters or None})
 
     def bind(self, columns: pa.Schema, options: FlinkOptions) -> FlinkSearch:
         """The pattern over the columns of a table."""
@@ -144,22 +150,18 @@ def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -
 def run_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> pa.Table:
     """The result over a table in memory."""
     with within_budget(options.limits.timeout, options.limits.max_bytes):
-        return _run(automaton, table, options)
-
-
-def _run(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> pa.Table:
-    events = arranged(automaton, table, options.partition_by)
-    return assemble(automaton, events, _found(automaton, events, options), options.partial)
+        events = arranged(automaton, table, options.partition_by)
+        return assemble_steps(automaton, events.table, _found(automaton, events, options), options.partial)
 
 
 def count_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> int:
     """How many matches there are in a table in memory."""
     with within_budget(options.limits.timeout, options.limits.max_bytes):
         found = _found(automaton, arranged(automaton, table, options.partition_by), options)
-    return int(np.count_nonzero(found.waiting < 0))
+    return int(np.count_nonzero(found.waiting == COMPLETE))
 
 
-def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -> Reported:
+def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -> Matches:
     engine = engine_for(automaton, options)
     run = engine.load()
     return answer(engine.module, len(events.time), lambda: run(automaton, events, options.partial, options.limits))

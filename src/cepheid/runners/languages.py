@@ -18,7 +18,9 @@ import pyarrow as pa
 
 from cepheid.budget import unbounded
 from cepheid.errors import CepheidError, DataError
+from cepheid.language.functions import registrations
 from cepheid.language.schema import Schema
+from cepheid.remembered import Remembered
 from cepheid.runners.composition import check_sources
 from cepheid.runners.options import BATCHES, STREAMS, Options, PatternOptions
 from cepheid.runners.tables import as_local, columns_of, in_memory, is_spark, no_table
@@ -119,6 +121,10 @@ class Language(ABC):
     def bind(self, columns: pa.Schema, options: Any) -> BoundSearch:
         """The query over the columns of a table."""
 
+    def bound(self, columns: pa.Schema, options: Any) -> BoundSearch:
+        """The same for a call over a table in memory, which may share it with others."""
+        return self.bind(columns, options)
+
     @abstractmethod
     def explain(self, events: Any, keywords: Mapping[str, Any], analyze: bool = False) -> str:
         """How the query is run, over a table if there is one."""
@@ -152,14 +158,27 @@ class Language(ABC):
         """The queries over events of a schema, as they come."""
 
 
+_bound = Remembered[tuple[Language, BoundSearch]](most=64)
+
+
 class PatternLanguage(Language):
     """A language whose bound queries are searches of their own."""
 
     options: ClassVar[type[PatternOptions]]
 
+    @property
+    @abstractmethod
+    def subject(self) -> object:
+        """The clause or pattern, which never changes."""
+
     @abstractmethod
     def bind(self, columns: pa.Schema, options: Any) -> StepSearch:
         """The query over the columns of a table."""
+
+    def bound(self, columns: pa.Schema, options: Any) -> BoundSearch:
+        """The same, kept for further calls: binding took a third of the time of a call over some thousand events."""
+        key = (id(self.subject), columns, options, registrations())
+        return _bound.get(key, lambda: (self, self.bind(columns, options)))[1]
 
     @abstractmethod
     def times(self, options: Any) -> tuple[str, ...]:
@@ -262,7 +281,7 @@ def match_events(query: Language, events: Any, keywords: Mapping[str, Any]) -> A
     if local is None:
         raise no_table(events)
     options = query.read(keywords)
-    search = query.bind(local.arrow.schema, options.in_memory(local.arrow.schema))
+    search = query.bound(local.arrow.schema, options.in_memory(local.arrow.schema))
     if options.output == "rows":
         return local.back(search.run(local.arrow))
     return search.count(local.arrow) if options.output == "count" else search.compressed(local.arrow)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.matches import MISSING, Chosen, Forecasts, Matches
+from cepheid.engine.data.flink_runs import NOBODY, matches_of
+from cepheid.engine.data.matches import COMPLETE, MISSING, Chosen, Forecasts, Matches
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.operators import Column, without_nan
 from cepheid.engine.values.plain import value_column
@@ -21,6 +23,7 @@ from cepheid.language.schema import DataType
 from cepheid.language.typing import is_duration, type_of
 from cepheid.language.zoned import is_wall
 from cepheid.language.zones import IN_UTC
+from cepheid.plan.flink_automaton import FlinkAutomaton
 
 MAX_LIST = 2**31 - 1  # Arrow's list offsets are 32 bits wide
 
@@ -32,7 +35,7 @@ def assemble(bound: BoundQuery, table: pa.Table, matches: Matches) -> pa.Table:
     columns["match_start"], columns["match_end"] = starts, ends
     if bound.returns is None:
         for component, chosen in zip(bound.positives, matches.chosen, strict=True):
-            columns[component.variable] = _events(table, chosen, bound)
+            columns[component.variable] = _events_of(bound, table, chosen)
     else:
         for name, expression in bound.returns:
             columns[name] = _returned(bound, table, matches, expression)
@@ -45,8 +48,8 @@ def assemble(bound: BoundQuery, table: pa.Table, matches: Matches) -> pa.Table:
         columns["probability"] = pa.array(probability)
     if matches.confidence is not None and not exact:
         columns["confidence"] = pa.array(matches.confidence)
-        columns["earliest"] = _instants(bound, table, matches.earliest)
-        columns["latest"] = _instants(bound, table, matches.latest)
+        columns["earliest"] = _instants(starts.type, matches.earliest)
+        columns["latest"] = _instants(starts.type, matches.latest)
     return pa.table({name: _whole(column) for name, column in columns.items()})
 
 
@@ -67,6 +70,26 @@ def result_schema(bound: BoundQuery, schema: pa.Schema, *, probability: bool, co
     return assemble(bound, schema.empty_table(), empty).schema
 
 
+def assemble_steps(automaton: FlinkAutomaton, table: pa.Table, matches: Matches, partial: bool) -> pa.Table:
+    """The result of a Flink pattern: when each match starts and ends, and a column for each step."""
+    clock, group, steps = table.column(automaton.schema.time), matches.in_order, automaton.lists
+    columns = {"match_start": _taken(clock, group.first()), "match_end": _taken(clock, group.last())}
+    for step, chosen in zip(steps, matches.by_label(list(steps.values())), strict=True):
+        columns[step] = _events(table, chosen, null_if_empty=False)
+    if partial:
+        assert matches.waiting is not None
+        complete, names = matches.waiting == COMPLETE, automaton.waits_for
+        columns["timed_out"] = pa.array(~complete)
+        columns["waiting_for"] = pa.array([names[at] if at >= 0 else None for at in matches.waiting], pa.string())
+        columns["given_up"] = _instants(clock.type, matches.completion, complete)
+    return pa.table(columns)
+
+
+def steps_schema(automaton: FlinkAutomaton, schema: pa.Schema, partial: bool) -> pa.Schema:
+    """The schema of that, without running anything: that of an empty table."""
+    return assemble_steps(automaton, schema.empty_table(), matches_of(NOBODY, np.zeros(0, np.int64)), partial).schema
+
+
 def duration_columns(bound: BoundQuery) -> list[str]:
     """The columns that hold lengths of time, as numbers of microseconds."""
     return [name for name, each in bound.returns or () if is_duration(each, bound.schema)]
@@ -79,11 +102,12 @@ def _forecast(
     told = matches.forecasts
     assert told is not None
     awaited = pa.array([each.waiting_for for each in forecast_beginnings(bound.syntax)], pa.string())
-    columns["forecast_at"] = _instants(bound, table, matches.completion)
+    kind = table.schema.field(bound.schema.time).type
+    columns["forecast_at"] = _instants(kind, matches.completion)
     columns["probability"] = pa.array(matches.probability)
     columns["waiting_for"] = awaited.take(pa.array(told.beginning))
     for name in ("expected", "earliest", "latest"):
-        columns[name] = _instants(bound, table, getattr(told, name))
+        columns[name] = _instants(kind, getattr(told, name))
     return pa.table({name: _whole(column) for name, column in columns.items()})
 
 
@@ -98,19 +122,24 @@ def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
     return taken.cast(taken.type.value_type) if pa.types.is_dictionary(taken.type) else taken
 
 
-def _events(table: pa.Table, chosen: Chosen, bound: BoundQuery) -> pa.Array:
-    absent = chosen.rows == MISSING
+def _events_of(bound: BoundQuery, table: pa.Table, chosen: Chosen) -> pa.Array:
+    """The events of a component; a missing group is NULL, a group that an expression left out is empty."""
     names = [name for name in table.column_names if name not in bound.schema.nested]
-    fields = [_taken(table.column(name), chosen.rows) for name in names]
-    structs = pa.StructArray.from_arrays(fields, names, mask=pa.array(absent) if absent.any() else None)
-    return structs if chosen.offsets is None else _listed(chosen.offsets, structs, bound)
+    return _events(table.select(names), chosen, null_if_empty=bound.is_linear)
 
 
-def _listed(offsets: Int64s, values: pa.Array, bound: BoundQuery) -> pa.Array:
-    """Lists of events; a missing group is NULL, a group that an expression left out is empty."""
+def _events(table: pa.Table, chosen: Chosen, null_if_empty: bool) -> pa.Array:
+    """Events as structs, NULL for a missing one; or lists of them."""
+    absent = chosen.rows == MISSING
+    fields = [_taken(column, chosen.rows) for column in table.columns]
+    structs = pa.StructArray.from_arrays(fields, table.column_names, mask=pa.array(absent) if absent.any() else None)
+    return structs if chosen.offsets is None else _listed(chosen.offsets, structs, null_if_empty)
+
+
+def _listed(offsets: Int64s, values: pa.Array, null_if_empty: bool) -> pa.Array:
     if offsets[-1] > MAX_LIST:
-        raise LimitError("the Kleene groups of the result hold over two billion events; lower max_matches")
-    missing = np.diff(offsets) == 0 if bound.is_linear else np.zeros(len(offsets) - 1, bool)
+        raise LimitError("the lists of the result hold over two billion events", hint="match fewer events at a time")
+    missing = np.diff(offsets) == 0 if null_if_empty else np.zeros(len(offsets) - 1, bool)
     return pa.ListArray.from_arrays(
         pa.array(offsets, pa.int32()), values, mask=pa.array(missing) if missing.any() else None
     )
@@ -123,24 +152,23 @@ def _edges(bound: BoundQuery, table: pa.Table, matches: Matches) -> tuple[pa.Arr
     return _taken(column, first), _taken(column, last)
 
 
-def _instants(bound: BoundQuery, table: pa.Table, values: Int64s | None) -> pa.Array:
-    assert values is not None
-    kind = table.schema.field(bound.schema.time).type
-    column = pa.array(values)
-    if not pa.types.is_timestamp(kind):
-        return column
-    return column.cast(pa.timestamp("us", kind.tz)).cast(kind)
+def _instants(kind: pa.DataType, values: Int64s | None, unknown: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Instants in the type of the time column; those of dates have a time of day."""
+    column = pa.array(values, pa.int64(), mask=unknown)
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("us", kind.tz)).cast(kind)
+    return column.cast(pa.timestamp("us")) if pa.types.is_date(kind) else column
 
 
 def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: s.Expression) -> Column:
     by_name = dict(zip(bound.place_of, matches.chosen, strict=True))
     match expression:
         case s.Reference(variable=variable):
-            return _events(table, by_name[variable], bound)
+            return _events_of(bound, table, by_name[variable])
         case s.Attribute(of=of, name=name) if expression.default is None:
             chosen = by_name[of.variable]
             if chosen.offsets is not None and of.element in (s.Element.SINGLE, s.Element.ALL):
-                return _listed(chosen.offsets, _taken(table.column(name), chosen.rows), bound)
+                return _listed(chosen.offsets, _taken(table.column(name), chosen.rows), bound.is_linear)
             return without_nan(_taken(table.column(name), _rows(chosen, of.element)))
 
     def resolve(node: s.Expression) -> Column:
@@ -203,7 +231,7 @@ def _aggregate(
         return flattened.take(pa.array(edges, mask=missing))
     aggregate = AGGREGATES[function]
     if aggregate.name == "avg" or aggregate.column is None or (function == "sum" and _may_overflow(flattened, sizes)):
-        listed = _listed(chosen.offsets, _whole(flattened), bound).to_pylist()
+        listed = _listed(chosen.offsets, _whole(flattened), bound.is_linear).to_pylist()
         kind = pa.float64() if aggregate.result is DataType.FLOAT else flattened.type
         return pa.array([aggregate.over(values) for values in listed], kind)
     grouped = pa.table({"match": np.repeat(np.arange(len(sizes)), sizes), "value": _whole(flattened)})

@@ -86,6 +86,11 @@ class RowLanguage(PatternLanguage):
     clause: Clause
     options = RowOptions
 
+    @property
+    def subject(self) -> Clause:
+        """The clause."""
+        return self.clause
+
     def bind(self, columns: pa.Schema, options: RowOptions) -> RowSearch:
         """The clause over the columns of a table."""
         return RowSearch(bound_to(self.clause, columns, options.tz), columns, options)

@@ -1,4 +1,4 @@
-"""What the engines of Flink patterns get and give: events by key, in order; and runs over these."""
+"""What the engines of Flink patterns get: events by key, in order; and runs over these, as kernels hold them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.keys import codes, combined, grouped
+from cepheid.engine.data.matches import Chosen, Matches
 from cepheid.engine.data.table import ordered
 from cepheid.plan.flink_automaton import FlinkAutomaton
 
@@ -24,6 +25,13 @@ class Reported(NamedTuple):
     step: Int64s
     waiting: Int64s  # the state in which it waited, or waits; -1: a match
     given_up: Int64s  # when it was given up; of runs that go on: is it complete?
+
+
+def matches_of(runs: Reported, time: Int64s) -> Matches:
+    """What was reported, as matches; a run that was given up is a partial match, known from then on."""
+    last = time[runs.row[runs.first[1:] - 1]]
+    completion = np.where(runs.waiting < 0, last, runs.given_up)
+    return Matches((Chosen(runs.row, runs.first),), completion, labels=runs.step, waiting=runs.waiting)
 
 
 NOBODY = Reported(*(np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)))  # no run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from cepheid.engine.data.arrays import Float64s, Int64s
 
 NEVER = np.iinfo(np.int64).max  # a completion instant that only the end of the table reaches
 MISSING = -1  # the row of an event that no reader saw
+COMPLETE, UNMATCHED = -1, -2  # where others say what a partial match waits for: a match; a row that is in none
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,39 @@ class Chosen:
         found[~empty] = self.rows[positions[~empty]]
         return found
 
+    @property
+    def bounds(self) -> Int64s:
+        """The offsets of lists of rows."""
+        assert self.offsets is not None
+        return self.offsets
+
     def take(self, which: Int64s) -> Chosen:
         """The same for some of the matches."""
         if self.offsets is None:
             return Chosen(self.rows[which])
-        sizes = np.diff(self.offsets)[which]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        spread = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes) + np.repeat(self.offsets[which], sizes)
-        return Chosen(self.rows[spread], offsets)
+        offsets, places = some_lists(self.offsets, which)
+        return Chosen(self.rows[places], offsets)
+
+
+class Following(Chosen):
+    """Lists of rows that follow each other, from `begin` on. They are listed if somebody asks."""
+
+    def __init__(self, begin: Int64s, offsets: Int64s) -> None:
+        object.__setattr__(self, "begin", begin)
+        object.__setattr__(self, "offsets", offsets)
+
+    @cached_property
+    def rows(self) -> Int64s:
+        """All rows, list by list."""
+        begin: Int64s = vars(self)["begin"]
+        return np.repeat(begin - self.bounds[:-1], np.diff(self.bounds)) + np.arange(self.bounds[-1])
+
+
+def some_lists(offsets: Int64s, which: Int64s) -> tuple[Int64s, Int64s]:
+    """Some of the lists that offsets bound: the offsets of these, and where their elements lie."""
+    sizes = np.diff(offsets)[which]
+    own = np.concatenate([[0], np.cumsum(sizes)])
+    return own, np.arange(own[-1]) - np.repeat(own[:-1] - offsets[which], sizes)
 
 
 @dataclass(frozen=True)
@@ -63,10 +90,17 @@ class Forecasts:
 
 @dataclass(frozen=True)
 class Matches:
-    """All matches that `find` was asked for."""
+    """All matches that a search was asked for, in every language.
+
+    Query text has a group of events for each component. Where events have labels (row patterns, Flink patterns), one
+    group holds all events of a match in their order, and `labels` says which step took each of them.
+    """
 
     chosen: tuple[Chosen, ...]  # one per positive component
     completion: Int64s  # when each match is known; NEVER: at the end of the table
+    labels: Int64s | None = None  # by event of all matches
+    waiting: Int64s | None = None  # what a partial match waits for, by number; COMPLETE, UNMATCHED; None: all complete
+    start: Int64s | None = None  # row patterns: the row at which it begins, even if it has no rows
     probability: Float64s | None = None  # missing events (AYAC)
     confidence: Float64s | None = None  # imprecise time (TIME)
     earliest: Int64s | None = None
@@ -84,16 +118,50 @@ class Matches:
         def some(values: Any) -> Any:
             return None if values is None else values[which]
 
+        labels = self.labels
+        if labels is not None:
+            labels = labels[some_lists(self.in_order.bounds, which)[1]]
         return replace(
             self,
             chosen=tuple(group.take(which) for group in self.chosen),
             completion=self.completion[which],
+            labels=labels,
+            waiting=some(self.waiting),
+            start=some(self.start),
             probability=some(self.probability),
             confidence=some(self.confidence),
             earliest=some(self.earliest),
             latest=some(self.latest),
             forecasts=None if self.forecasts is None else self.forecasts.take(which),
         )
+
+    @property
+    def number(self) -> int:
+        """How many there are: partial matches count, rows in none do not."""
+        return len(self) if self.waiting is None else int(np.count_nonzero(self.waiting != UNMATCHED))
+
+    @property
+    def in_order(self) -> Chosen:
+        """All events of each match in their order, where they have labels."""
+        (group,) = self.chosen
+        return group
+
+    def by_label(self, many: Sequence[bool]) -> tuple[Chosen, ...]:
+        """The events of each label, for all matches: one each, or a list of which so many are in each match."""
+        group, labels, found = self.in_order, self.labels, list[Chosen]()
+        assert labels is not None
+        order = np.argsort(labels.astype(np.int16), kind="stable")
+        rows, of = group.rows[order], np.repeat(np.arange(len(self)), np.diff(group.bounds))[order]
+        edges = np.searchsorted(labels[order], np.arange(len(many) + 1)).tolist()
+        for several, low, high in zip(many, edges, edges[1:], strict=False):
+            if several:
+                sizes = np.bincount(of[low:high], minlength=len(self))
+                found.append(Chosen(rows[low:high], np.concatenate([[0], np.cumsum(sizes)])))
+            else:
+                one = np.full(len(self), MISSING, np.int64)
+                one[of[low:high]] = rows[low:high]
+                found.append(Chosen(one))
+        return tuple(found)
 
     def first_rows(self, *, in_order: bool) -> Int64s:
         """The row of the first event of each match that was seen.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.layout import PRECISE_FACTS, Events
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
     AFTER,
@@ -27,7 +26,6 @@ from cepheid.engine.incremental.linking import (
     PREDICATE_AT,
     ROOM,
     ROW,
-    SIDE_AT,
     SIDE_EVENTS_AT,
     SIDE_SIZE,
     SIZES_AT,
@@ -37,6 +35,7 @@ from cepheid.engine.incremental.linking import (
     UNTIL,
     WHOLES,
     columns_at,
+    events_at,
     graph_at,
     has_room,
     program_at,
@@ -57,12 +56,8 @@ del scan  # by its name it would be one of the kernels that are called here
 def search_runs(head: Int64s) -> int:
     """The matches that runs find among the events that lie side by side."""
     number, places = head[SIDE_SIZE], head[PLACES]
-    starts = np.zeros(2, np.int64)
-    starts[1] = number
-    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, number)
-    events = Events(side, starts, np.zeros((0, number), np.int64), True)
     listed, _, _, state = _scan(
-        events,
+        events_at(head),
         Machine(program_at(head), graph_at(head)),
         columns_at(head),
         function_at(head[PREDICATE_AT]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.layout import PRECISE_FACTS, Events
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.value_index import ValueIndex
 from cepheid.engine.incremental.entry import Entry
@@ -27,12 +26,12 @@ from cepheid.engine.incremental.linking import (
     PUSH_WINDOW,
     ROOM,
     ROW,
-    SIDE_AT,
     SIDE_EVENTS_AT,
     SIDE_SIZE,
     TOO_MANY_MATCHES,
     UNTIL,
     columns_at,
+    events_at,
     has_room,
     program_at,
 )
@@ -49,10 +48,6 @@ del construct  # by its name it would be one of the kernels that are called here
 def search_stacks(head: Int64s) -> int:
     """The sequences among the events that lie side by side."""
     number, places = head[SIDE_SIZE], head[PLACES]
-    starts = np.zeros(2, np.int64)
-    starts[1] = number
-    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, number)
-    events = Events(side, starts, np.zeros((0, number), np.int64), True)
     index = ValueIndex(
         np.zeros((0, 4), np.int64),
         np.zeros((0, number), np.int64),
@@ -63,7 +58,7 @@ def search_stacks(head: Int64s) -> int:
     limit = head[MOST_MATCHES] - head[MATCHES]
     asked = SearchRequest(head[AFTER], head[UNTIL], limit, head[PUSH_WINDOW] == 1, head[PUSH_CONDITIONS] == 1, NEVER)
     chosen, known, counters = _construct(
-        events, program_at(head), columns_at(head), function_at(head[PREDICATE_AT]), index, asked
+        events_at(head), program_at(head), columns_at(head), function_at(head[PREDICATE_AT]), index, asked
     )
     if counters[OVERFLOW] != 0:
         return TOO_MANY_MATCHES

@@ -35,6 +35,7 @@ from cepheid.engine.incremental.linking import (
     NEEDED,
     NEVER_BEFORE,
     ROW,
+    SIDE_KEYS,
     SIDE_SIZE,
     SIZE,
     UNTIL,
@@ -47,7 +48,7 @@ from cepheid.engine.kernels.memory import address_of, address_of_kernel
 from cepheid.engine.kernels.stop import STOP, briefly
 from cepheid.engine.limits import check_limit
 from cepheid.engine.retention import retained
-from cepheid.engine.search.incremental_events import Arrived, Reader
+from cepheid.engine.search.incremental_events import Arrived, KeyNumbers, Reader
 from cepheid.engine.search.runs.by_value import Waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import OVERFLOW
@@ -60,7 +61,7 @@ from cepheid.language.free_names import free_name
 from cepheid.plan.physical import Plan
 
 BEGINNING = np.iinfo(np.int64).min
-FIRST_ROOM = 1024
+FIRST_ROOM, FIRST_SIDE = 1024, 512
 _NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)
 
 
@@ -96,14 +97,17 @@ class Core:
     """The candidates of a query as they come, and its search.
 
     Where no kernel searches the events of a key, `replay` does: it gets the numbers of the events of some keys and an
-    interval of completion, and returns rows of the result.
+    interval of completion, and returns rows of the result. `numberings` are those of keys that queries share.
     """
 
-    def __init__(self, plan: Plan, schema: pa.Schema, replay: Replay) -> None:
+    def __init__(
+        self, plan: Plan, schema: pa.Schema, replay: Replay, numberings: dict[tuple[str, ...], KeyNumbers]
+    ) -> None:
         self.form: Form = form_of(plan, schema)
         self.plan, self.keys, self._replay = self.form.plan, self.form.keys, replay
         layout = self.form.layout
-        self.reader = Reader(self.plan, layout, self.keys, schema)
+        shared = numberings.setdefault(self.keys, KeyNumbers(self.keys)) if self.keys else None
+        self.reader = Reader(self.plan, layout, self.keys, schema, shared)
         self.every_event = self.plan.scan.every_event
         self.head = np.zeros(linking.HEAD_SIZE, np.int64)
         name = "stepping" if self.form.replays else "by_runs" if self.form.by_runs else "by_stacks"
@@ -125,7 +129,7 @@ class Core:
         self._place_events()
         self.make_room_for_keys(64)
         self._make_room_for_matches(256)
-        self._make_room_side_by_side(64)
+        self._make_room_side_by_side(FIRST_SIDE)
         self.head[AFTER] = BEGINNING
 
     def __len__(self) -> int:
@@ -171,13 +175,16 @@ class Core:
 
     def make_room(self, events: int) -> None:
         """Room for so many events more."""
-        if self.size + events <= self.room:
-            return
-        room, size = 2 * (self.size + events), self.size
+        if self.size + events > self.room:
+            self._move(slice(0, self.size), 2 * (self.size + events))
+
+    def _move(self, which: Any, room: int) -> None:
+        """Some of the events into a room of another size."""
         for name in ("facts", "whole", "number", "null"):
             before = getattr(self, name)
+            chosen = before[:, : self.size][:, which]
             after = np.zeros((before.shape[0], room), before.dtype)
-            after[:, :size] = before[:, :size]
+            after[:, : chosen.shape[1]] = chosen
             setattr(self, name, after)
         self.room = room
         self._place_events()
@@ -211,14 +218,15 @@ class Core:
         head[linking.KNOWN_AT], head[linking.KNOWN_ROOM] = known.ctypes.data, number
 
     def _make_room_side_by_side(self, number: int) -> None:
-        side, events = np.zeros(PRECISE_FACTS * number, np.int64), np.zeros(number, np.int64)
+        side, events = np.zeros((PRECISE_FACTS, number), np.int64), np.zeros(number, np.int64)
+        starts = np.zeros(number + 1, np.int64)
         columns: list[Any] = [
-            np.zeros(len(table) * number, table.dtype) for table in (self.whole, self.number, self.null)
+            np.zeros((len(table), number), table.dtype) for table in (self.whole, self.number, self.null)
         ]
-        self._side = side, events, *columns
+        self._side = side, events, starts, *columns
         head = self.head
         head[linking.SIDE_AT], head[linking.SIDE_ROOM] = side.ctypes.data, number
-        head[linking.SIDE_EVENTS_AT] = events.ctypes.data
+        head[linking.SIDE_EVENTS_AT], head[linking.SIDE_STARTS_AT] = events.ctypes.data, starts.ctypes.data
         for field, column in zip(
             (linking.SIDE_WHOLE_AT, linking.SIDE_NUMBER_AT, linking.SIDE_NULL_AT), columns, strict=True
         ):
@@ -288,9 +296,9 @@ class Core:
             self.null[:, begin:end] = arrived.columns.null
         self.head[SIZE] = end
         if not in_order:
-            self._put_in_order()
+            self.put_in_order()
 
-    def _put_in_order(self) -> None:
+    def put_in_order(self) -> None:
         """Events that time has not passed lie in its order, and as they came where that is the same."""
         linked = int(self.head[LINKED])
         times = self.facts[TIME, linked : self.size]
@@ -303,23 +311,33 @@ class Core:
     def keep(self, which: npt.NDArray[np.bool_], numbers: Int64s) -> None:
         """Forgets all other events; those that stay get new numbers, and their keys, too."""
         left = int(which.sum())
-        room = max(FIRST_ROOM, 2 * left)
-        for name in ("facts", "whole", "number", "null"):
-            before = getattr(self, name)
-            after = np.zeros((before.shape[0], room), before.dtype)
-            after[:, :left] = before[:, : self.size][:, which]
-            setattr(self, name, after)
-        self.room, self.head[SIZE] = room, left
+        self._move(which, max(FIRST_ROOM, 2 * left))
+        self.head[SIZE] = left
         self.facts[ROW, :left] = numbers[self.facts[ROW, :left]]
         if self.keys:
             occurs = np.zeros(self.reader.keys, bool)
             occurs[self.facts[KEY, :left]] = True
             self.facts[KEY, :left] = (np.cumsum(occurs) - 1)[self.facts[KEY, :left]]
             self.reader.keep_keys(np.flatnonzero(occurs))
-        self._place_events()
         self._keys, self._busy = self._keys[:0], self._busy[:0]
         self.make_room_for_keys(max(64, self.reader.keys))
         self.know(int(self.head[AFTER]))
+
+    def tidy(self) -> None:
+        """Gives back room that is no longer needed, and forgets keys without events if there are many of them."""
+        if self.room > max(4 * FIRST_ROOM, 8 * self.size):
+            self._move(slice(0, self.size), max(FIRST_ROOM, 2 * self.size))
+        known = self.reader.keys
+        if not self.keys or known <= FIRST_ROOM:
+            return
+        occurs, keys = np.zeros(known, bool), self.facts[KEY, : self.size]
+        occurs[keys] = True
+        left = np.flatnonzero(occurs)
+        if 2 * len(left) < known:
+            keys[:] = (np.cumsum(occurs) - 1)[keys]
+            self.reader.keep_keys(left)
+            self._keys, self._busy = self._keys[left], self._busy[:0]
+            self.make_room_for_keys(max(64, len(left) + 1))
 
     def know(self, until: int) -> None:
         """All matches up to a time are known."""
@@ -378,7 +396,7 @@ class Core:
                     if self.head[MATCHES]:
                         found.append(self._listed())
                     found += self._searched_alone(returned == linking.STOPPED)
-                    self.head[DONE] += 1
+                    self.head[DONE] += self.head[SIDE_KEYS]
                 case _:
                     name = "max_partial_matches" if returned == linking.TOO_MANY_RUNS else "max_matches"
                     check_limit(self.plan, name, True)
@@ -393,17 +411,13 @@ class Core:
         return PushedMatches(out[:matched].copy(), of_each, known[:matches].copy())
 
     def _searched_alone(self, brief: bool) -> list[Found]:
-        """The matches of the key whose events lie side by side, by a search that can be stopped."""
+        """The matches of the keys whose events lie side by side, by a search that can be stopped."""
         head, number = self.head, int(self.head[SIDE_SIZE])
         interval = int(head[AFTER]), int(head[UNTIL])
-        side, laid, *columns = self._side
-        facts = side[: PRECISE_FACTS * number].reshape(PRECISE_FACTS, number).copy()
-        whole, numbers, null = (
-            column[: rows * number].reshape(rows, number).copy()
-            for column, rows in zip(columns, (len(self.whole), len(self.number), len(self.null)), strict=True)
-        )
+        side, laid, starts, *columns = self._side
+        facts, whole, numbers, null = (table[:, :number].copy() for table in (side, *columns))
         read = Columns(whole, numbers, null, self.form.literals, np.empty(0, np.float64), np.zeros((0, 0), np.int64))
-        events = Events(facts, np.array([0, number], np.int64), np.zeros((0, number), np.int64), True)
+        events = Events(facts, starts[: head[SIDE_KEYS] + 1].copy(), np.zeros((0, number), np.int64), True)
         rows = self.facts[ROW, laid[:number]]
         with briefly(brief and STOP[0] == 0):
             search = self._by_runs if self.form.by_runs else self._by_stacks

@@ -3,8 +3,8 @@
 All that stays from call to call is reached from one array, `head`, which holds numbers and the addresses of the other
 arrays. An event that time has passed is linked to the event of its key before it. For every key and stage of a pattern
 the latest first event of a chain that has come as far is known, so that most events that could be the last ones of a
-match cost a look. Where a chain is complete, the events of the key that the window holds are laid side by side, and the
-engine of the query searches them (`by_stacks`, `by_runs`).
+match cost a look. Where a chain is complete, the events of the key that the window holds are laid side by side, key
+after key, and the engine of the query searches them at once (`by_stacks`, `by_runs`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from cepheid.engine.data.layout import (
     POSITION,
     PRECISE_FACTS,
     TIME,
+    Events,
     next_ordinal,
 )
 from cepheid.engine.incremental.entry import Entry
@@ -59,11 +60,12 @@ KEYS_AT, KEY_ROOM, BUSY_AT, STAGES_AT = range(49, 53)
 SIDE_AT, SIDE_ROOM, SIDE_SIZE, SIDE_WHOLE_AT, SIDE_NUMBER_AT, SIDE_NULL_AT, SIDE_EVENTS_AT = range(53, 60)
 OUT_AT, OUT_ROOM, SIZES_AT, KNOWN_AT, KNOWN_ROOM = range(60, 65)
 SEARCH_AT = 65  # the search of the engine
+SIDE_KEYS, SIDE_STARTS_AT = 66, 67  # keys whose events lie side by side, and where those of each begin
 # When a key is searched: at events that may be the last ones of a match, when so much time has passed after one of the
 # components that a match can begin with (0: not by that), or whenever time passes; how many events are past that time;
 # and are its events searched by Python, and so linked though they fill no component?
-AT_ENDS, DEADLINE, FIRSTS, ALWAYS, DECIDED, REPLAYS = range(70, 76)
-TABLES = 76  # three numbers for each table of the program and the graph: its address, rows and columns
+AT_ENDS, DEADLINE, FIRSTS, ALWAYS, DECIDED, REPLAYS = range(68, 74)
+TABLES = 74  # three numbers for each table of the program and the graph: its address, rows and columns
 NUMBER_OF_TABLES = 10
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
@@ -177,25 +179,25 @@ def in_reach(head: Int64s, facts: Int64Rows, latest: int) -> int:
 
 
 @kernel
-def lay_side_by_side(head: Int64s, key: int) -> int:
-    """Copies the events of a key that are in reach, in order of time; -1: there is no room for them."""
+def lay_side_by_side(head: Int64s, key: int, begin: int) -> int:
+    """Copies the events of a key that are in reach, in order of time, to a place; -1: there is no room for them."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
     keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
     event = keys[key, LATEST]
     number = in_reach(head, facts, event)
-    head[SIDE_SIZE] = number
-    if number > head[SIDE_ROOM]:
-        head[NEEDED] = number
+    end = begin + number
+    if end > head[SIDE_ROOM]:
+        head[NEEDED] = end
         return -1
-    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, number)
-    chosen = int64_row(head[SIDE_EVENTS_AT], number)
-    for place in range(number - 1, -1, -1):
+    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_ROOM])
+    chosen = int64_row(head[SIDE_EVENTS_AT], head[SIDE_ROOM])
+    for place in range(end - 1, begin - 1, -1):
         chosen[place] = event
         event = facts[LINK, event]
     instant = -1
-    for place in range(number):
+    for place in range(begin, end):
         event = chosen[place]
-        if place == 0 or facts[TIME, event] != side[TIME, place - 1]:
+        if place == begin or facts[TIME, event] != side[TIME, place - 1]:
             instant += 1
         for fact in range(PRECISE_FACTS):
             side[fact, place] = facts[fact, event]
@@ -205,24 +207,24 @@ def lay_side_by_side(head: Int64s, key: int) -> int:
         starts[1] = number
         ordinal = np.empty(number, np.int64)
         for place in range(number):
-            ordinal[place] = facts[ORDINAL, chosen[place]]
-        chances = next_ordinal(starts, side[INSTANT].copy(), ordinal)
+            ordinal[place] = facts[ORDINAL, chosen[begin + place]]
+        chances = next_ordinal(starts, side[INSTANT, begin:end].copy(), ordinal)
         for place in range(number):
-            side[CHANCE, place] = chances[place]
-    copy_columns(head, chosen, number)
-    return number
+            side[CHANCE, begin + place] = chances[place]
+    copy_columns(head, chosen, begin, end)
+    return int(number)
 
 
 @borrowing
-def copy_columns(head: Int64s, chosen: Int64s, number: int) -> None:
+def copy_columns(head: Int64s, chosen: Int64s, begin: int, end: int) -> None:
     """Copies what conditions read of some events."""
     whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
     numbers = float64_rows(head[NUMBER_AT], head[NUMBER_ROWS], head[ROOM])
     null = uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])
-    side_whole = int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], number)
-    side_number = float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], number)
-    side_null = uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], number)
-    for place in range(number):
+    side_whole = int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], head[SIDE_ROOM])
+    side_number = float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], head[SIDE_ROOM])
+    side_null = uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], head[SIDE_ROOM])
+    for place in range(begin, end):
         for row in range(head[WHOLE_ROWS]):
             side_whole[row, place] = whole[row, chosen[place]]
         for row in range(head[NUMBER_ROWS]):
@@ -232,20 +234,21 @@ def copy_columns(head: Int64s, chosen: Int64s, number: int) -> None:
 
 
 @borrowing
-def is_brief(head: Int64s, side: Int64Rows) -> bool:
-    """Does the search of the events that lie side by side take so little time that nobody wants to stop it?"""
-    number = side.shape[1]
+def combinations(head: Int64s, begin: int, end: int) -> float:
+    """How many combinations or pairs of events a search of those that lie in a place may have to look at."""
+    number = float(end - begin)
     if head[BY_RUNS] == 1:
-        return bool(number <= FEW if head[MANY] == 1 else float(number) * number <= BRIEF)
-    combinations = 1.0
+        return number * number if head[MANY] == 0 else 0.0 if number <= FEW else 2 * BRIEF
+    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_ROOM])
+    found = 1.0
     for place in range(head[PLACES]):
         fitting = 0
-        for event in range(number):
+        for event in range(begin, end):
             fits = side[MASK, event] & (1 << place) != 0
             if fits and (place + 1 < head[PLACES] or head[DEADLINE] > 0 or side[TIME, event] > head[AFTER]):
                 fitting += 1
-        combinations *= fitting
-    return bool(combinations <= BRIEF)
+        found *= fitting
+    return found
 
 
 @kernel
@@ -288,11 +291,11 @@ def graph_at(head: Int64s) -> Graph:
 @kernel
 def columns_at(head: Int64s) -> Columns:
     """What conditions read of the events that lie side by side."""
-    number = head[SIDE_SIZE]
+    room = head[SIDE_ROOM]
     return Columns(
-        int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], number),
-        float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], number),
-        uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], number),
+        int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], room),
+        float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], room),
+        uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], room),
         int64_row(head[LITERALS_AT], head[LITERALS]),
         np.empty(0, np.float64),
         np.zeros((0, 0), np.int64),
@@ -349,21 +352,35 @@ def next_deadline(head: Int64s) -> int:
 
 
 @borrowing
-def next_key(head: Int64s) -> int:
-    """The next key to search; -1: there is none."""
-    if head[DONE] == head[BUSY]:
-        head[AFTER] = head[UNTIL]
-        return -1
-    return int(int64_row(head[BUSY_AT], head[KEY_ROOM])[head[DONE]])
+def is_done(head: Int64s) -> bool:
+    """Are all keys searched?"""
+    if head[DONE] < head[BUSY]:
+        return False
+    head[AFTER] = head[UNTIL]
+    return True
 
 
 @kernel
-def prepare(head: Int64s, key: int) -> int:
-    """Lays the events of a key side by side; what hinders the search of them, or 0."""
-    if lay_side_by_side(head, key) < 0:
-        return NEEDS_SIDE
-    if not is_brief(head, int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_SIZE])):
-        return NOT_BRIEF
+def prepare(head: Int64s) -> int:
+    """Lays the events of the next keys side by side, as many as can be searched briefly; what hinders that, or 0."""
+    busy = int64_row(head[BUSY_AT], head[KEY_ROOM])
+    starts = int64_row(head[SIDE_STARTS_AT], head[SIDE_ROOM] + 1)
+    head[SIDE_KEYS], begin, work = 0, 0, 0.0
+    while head[DONE] + head[SIDE_KEYS] < head[BUSY]:
+        number = lay_side_by_side(head, busy[head[DONE] + head[SIDE_KEYS]], begin)
+        if number < 0:
+            if begin == 0:
+                return NEEDS_SIDE
+            break
+        work += combinations(head, begin, begin + number)
+        if work > BRIEF and begin > 0:
+            break
+        starts[head[SIDE_KEYS]] = begin
+        begin += number
+        head[SIDE_KEYS] += 1
+        starts[head[SIDE_KEYS]] = head[SIDE_SIZE] = begin
+        if work > BRIEF:
+            return NOT_BRIEF
     return STOPPED if stop_flag() != 0 else 0
 
 
@@ -385,10 +402,15 @@ def gather(head: Int64s) -> int:
     head[SIDE_SIZE] = head[NEEDED] = found
     if found > head[SIDE_ROOM]:
         return NEEDS_SIDE
-    if head[DONE] == head[BUSY]:
-        head[AFTER] = head[UNTIL]
-        return 0
-    return REPLAY
+    return 0 if is_done(head) else REPLAY
+
+
+@kernel
+def events_at(head: Int64s) -> Events:
+    """The events that lie side by side."""
+    room = head[SIDE_ROOM]
+    starts = int64_row(head[SIDE_STARTS_AT], head[SIDE_KEYS] + 1)
+    return Events(int64_rows(head[SIDE_AT], PRECISE_FACTS, room), starts, np.zeros((0, room), np.int64), True)
 
 
 @kernel

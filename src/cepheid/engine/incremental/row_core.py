@@ -18,6 +18,7 @@ import pyarrow as pa
 from cepheid.budget import checkpoint
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import storage
+from cepheid.engine.data.matches import Matches
 from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental.one_event import rows_of
 from cepheid.engine.incremental.row_conditions import of_rows
@@ -34,9 +35,9 @@ from cepheid.engine.search.row_pattern.program import KEYED, Program
 from cepheid.engine.search.row_pattern.run import (
     FAILURES,
     FAILURES_PER_ROW,
-    RowMatches,
     arranged,
     program_of,
+    row_matches,
     search_failed,
     skip_mode,
 )
@@ -590,7 +591,7 @@ class RowCore:
                 hint = "add WITHIN, or allow more with max_rows"
                 raise LimitError(f"more than {limit:,} rows of a partition are undecided", hint=hint)
 
-    def found_rows(self, found: Matched, keys: Sequence[Key]) -> tuple[Int64s, Int64s, RowMatches, Int64s]:
+    def found_rows(self, found: Matched, keys: Sequence[Key]) -> tuple[Int64s, Int64s, Matches, Int64s]:
         """The rows that matches and measures need: their numbers, bounds, the matches in them, their numbers."""
         pieces, starts, bounds = [], [], [0]
         for partition, start, length, _ in found.places.tolist():
@@ -600,7 +601,7 @@ class RowCore:
             pieces.append(part.numbers(low, high))
             starts.append(bounds[-1] + start - low)
             bounds.append(bounds[-1] + high - low)
-        matches = RowMatches(np.array(starts, np.int64), found.places[:, 2].copy(), found.steps.astype(np.int64))
+        matches = row_matches(np.array(starts, np.int64), found.places[:, 2].copy(), found.steps)
         return np.concatenate(pieces), np.array(bounds, np.int64), matches, found.places[:, 3].copy()
 
 

@@ -12,9 +12,10 @@ from cepheid.engine.incremental.linking import (
     MATCHES,
     REPLAYS,
     SEARCH_AT,
+    SIDE_KEYS,
     STOPPED,
     gather,
-    next_key,
+    is_done,
     prepare,
     release,
 )
@@ -28,17 +29,15 @@ def searched(head: Int64s) -> int:
     """Searches the keys that are left, and says how many matches there are, or what hinders it."""
     if head[REPLAYS] == 1:
         return gather(head)
-    key = next_key(head)
-    while key >= 0:
-        hinders = prepare(head, key)
+    while not is_done(head):
+        hinders = prepare(head)
         if hinders == 0:
             hinders = search_at(head[SEARCH_AT])(head)
         if hinders != 0:
             return int(hinders)
         if stop_flag() != 0:
             return STOPPED
-        head[DONE] += 1
-        key = next_key(head)
+        head[DONE] += head[SIDE_KEYS]
     return int(head[MATCHES])
 
 

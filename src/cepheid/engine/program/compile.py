@@ -110,7 +110,8 @@ def compile_runs(bound: BoundQuery, which: Automata = "states") -> tuple[Compile
         assert isinstance(automaton, Automaton)
         if which != "states":
             automaton = every_beginning(automaton, refused=which != "beginnings")
-        kept.graphs[which] = graph_of(automaton, bound, {strategy: _strategy(strategy) for strategy in s.Strategy})
+        strategies = {strategy: _strategy(strategy) for strategy in s.Strategy}
+        kept.graphs[which] = graph_of(automaton, bound, strategies, unended=which == "beginnings")
         if bound.is_linear:
             kept.programs[asked] = compile_program(bound)
         else:

@@ -16,7 +16,7 @@ from cepheid.engine.data.arrays import Int64Rows
 from cepheid.engine.program.tables import BEGIN, CLOSE, CONTIGUOUS, TAKE
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
-from cepheid.plan.automaton import Kind, QueryAutomaton, QueryState
+from cepheid.plan.automaton import Kind, QueryAutomaton, QueryEdge, QueryState, Tests
 from cepheid.plan.ends import is_end
 
 
@@ -25,13 +25,14 @@ class Graph(NamedTuple):
 
     states: Int64Rows
     edges: Int64Rows
-    # What must not lie before an edge: the negated component, the moment of what violates it, does it end a group?
-    passed: Int64Rows
+    passed: Int64Rows  # what must not lie before an edge: see the columns below
     widest: int  # the most edges of a state
 
 
-# Columns of `passed`: the negated component, the moment of what kills, and does it end a group?
-NEGATED, KILLS_AT, ENDS = range(3)
+# Columns of `passed`: the negated component, the moment of what kills, does it end a group, and does that depend on the
+# event that the edge takes?
+NEGATED, KILLS_AT, ENDS, DEPENDS = range(4)
+UNENDED = 2  # in FINAL: only if nothing that must not happen has ended all edges
 # Columns of `states`: the place filled last; its edges, from : to; can a match end here; the moment of what must hold
 # then, and for a group to close (-1: nothing); has it an edge to a further round; as bit masks, the places that a first
 # and that a further event can fill; and do runs end with the next instant, whatever it holds, if they cannot go on?
@@ -42,10 +43,13 @@ FILLED, EDGES_FROM, EDGES_TO, FINAL, CLOSING, LOOPS, BEGINNING, TAKING, HURRIED 
 FILLS, LEADS_TO, FIRST, FURTHER, CLOSED_FIRST, MOMENT, PASSED_FROM, PASSED_TO, REACHED_BY = range(9)
 
 
-def graph_of(automaton: QueryAutomaton, bound: BoundQuery, strategies: Mapping[s.Strategy, int]) -> Graph:
+def graph_of(
+    automaton: QueryAutomaton, bound: BoundQuery, strategies: Mapping[s.Strategy, int], *, unended: bool = False
+) -> Graph:
     """The tables of an automaton: a row for each state that an event leads to, the start in the last one.
 
     Kernels do not proceed: the edges of the state that a group proceeds to stand in the group's own row.
+    `unended`: a run ends in a state only if some edge is left to it till the end of its window.
     """
     place_of = bound.place_of
     filled = {edge.target: place_of[edge.variable] for state in automaton.states for edge in state.takes}
@@ -54,23 +58,30 @@ def graph_of(automaton: QueryAutomaton, bound: BoundQuery, strategies: Mapping[s
     moments = moments_of(automaton, bound)
     negated = {negation.component.variable: number for number, negation in enumerate(bound.negations)}
     edges: list[list[tuple[int, ...]]] = []
-    passed: list[tuple[int, int, int]] = []
+    passed: list[tuple[int, ...]] = []
     for number in numbers:
         own: list[tuple[int, ...]] = []
         for source in (number, *(edge.target for edge in automaton.proceeds(automaton.states[number], final=False))):
             for index, edge in enumerate(automaton.states[source].takes):
                 moment, begun = moments[source][index], len(passed)
                 kills = enumerate(edge.forbids, moment + 1)
-                passed += [(negated[name], at, is_end(name)) for at, (name, _) in kills]
+                passed += [(negated[name], at, is_end(name), _depends(edge, tests)) for at, (name, tests) in kills]
                 fills, by = place_of[edge.variable], strategies[edge.reached_by]
                 closed = source != number
                 row = (fills, row_of[edge.target], edge.first, edge.further, closed, moment, begun, len(passed), by)
                 own.append(row)
         edges.append(own)
     inside = [automaton.states[number] for number in numbers[:-1]]
-    final = [state.kind is Kind.FINAL or automaton.end(state) is not None for state in inside]
+    final = [int(state.kind is Kind.FINAL or automaton.end(state) is not None) for state in inside]
+    if unended:
+        guarded = [any(edge.forbids for edge in state.takes) for state in inside]
+        final = [UNENDED if ends and ended else ends for ends, ended in zip(final, guarded, strict=True)]
     closing = [moments[number][-1] for number in numbers[:-1]]
     return make_graph([filled.get(number, 0) for number in numbers], edges, final, closing, passed)
+
+
+def _depends(edge: QueryEdge, tests: Tests) -> bool:
+    return any(edge.variable in s.variables_of(test.expression) for test in tests)
 
 
 def moments_of(automaton: QueryAutomaton, bound: BoundQuery) -> list[list[int]]:
@@ -106,9 +117,9 @@ def _moments_of_place(state: QueryState, bound: BoundQuery) -> list[int]:
 def make_graph(
     filled: Sequence[int],
     edges: Sequence[Sequence[tuple[int, ...]]],
-    final: Sequence[bool],
+    final: Sequence[int],
     closing: Sequence[int],
-    passed: Sequence[tuple[int, int, int]],
+    passed: Sequence[tuple[int, ...]],
 ) -> Graph:
     """The tables of an automaton whose last state is the one before the first event."""
     starts = [0, *accumulate(len(own) for own in edges)]
@@ -122,7 +133,7 @@ def make_graph(
                 filled[number],
                 starts[number],
                 starts[number + 1],
-                int(inside and final[number]),
+                final[number] if inside else 0,
                 closing[number] if inside else -1,
                 int(any(edge[FURTHER] for edge in own)),
                 begins,
@@ -134,6 +145,6 @@ def make_graph(
     return Graph(
         np.array(states, np.int64).reshape(-1, 9),
         np.array(every, np.int64).reshape(-1, 9),
-        np.array(passed, np.int64).reshape(-1, 3),
+        np.array(passed, np.int64).reshape(-1, 4),
         max(len(own) for own in edges),
     )

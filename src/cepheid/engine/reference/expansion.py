@@ -445,14 +445,29 @@ class ExpansionSearch:
         return False
 
     def stands(self, judged: Judged, taken: tuple[int, ...]) -> bool:
-        """Has what a run took so far met nothing that must not happen?"""
+        """Has a run met nothing that must not happen, up to the end of its window, before it takes another event?
+
+        What must not happen before the next event ends the wait for it, unless that depends on an event to come.
+        """
+        place = len(taken)
+        coming = frozenset(step.variable for step in judged.positive[place:])
+        ahead = [
+            (step, before)
+            for step, before in judged.negative
+            if before < place or (before == place and coming and not self.depends(step.variable, coming))
+        ]
         part = replace(
             judged,
-            positive=judged.positive[: len(taken)],
+            positive=judged.positive[:place],
             linear=tuple(step for step in judged.linear if step.variable in self.negated),
-            negative=[(step, before) for step, before in judged.negative if before < len(taken)],
+            negative=ahead,
         )
         return self.survives(replace(part, linear=(*part.linear, *part.positive)), taken)
+
+    def depends(self, negated: str, coming: frozenset[str]) -> bool:
+        """Does a condition on a negated component mention an event to come?"""
+        parts = (part for branch in self.bound.branches for part in branch.passed_by(negated))
+        return any(s.variables_of(part) & coming for part in parts)
 
     def undisturbed(self, taken: tuple[int, ...]) -> bool:
         """Under contiguity, did nothing come behind the last event before the window had passed?"""

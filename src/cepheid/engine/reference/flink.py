@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.budget import checkpoint
-from cepheid.engine.data.flink_runs import Arranged, Reported
+from cepheid.engine.data.flink_runs import Arranged, Reported, matches_of
+from cepheid.engine.data.matches import Matches
 from cepheid.engine.reference.values import Evaluator
 from cepheid.engine.values.plain import value_column
 from cepheid.errors import DataError
@@ -68,8 +69,8 @@ def match_flink(
     return found
 
 
-def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
-    """The matches in events of several keys, as arrays."""
+def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Matches:
+    """The matches in events of several keys."""
     rows, times = _rows(automaton, events.table), events.time.tolist()
     found: list[tuple[int, FlinkMatch]] = []
     for partition in range(len(events.bounds) - 1):
@@ -78,7 +79,7 @@ def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Lim
         found += [(low, one) for one in each]
         if len(found) > limits.max_matches:
             raise limit_reached("max_matches", limits)
-    return _as_arrays(automaton, found)
+    return _as_arrays(automaton, found, events)
 
 
 def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
@@ -89,7 +90,7 @@ def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * table.num_rows
 
 
-def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, FlinkMatch]]) -> Reported:
+def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, FlinkMatch]], events: Arranged) -> Matches:
     steps = list(automaton.lists)
     names = automaton.waits_for
     taken = [
@@ -104,7 +105,7 @@ def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, FlinkMatch]
         waiting,
         [one.given_up or 0 for _, one in found],
     )
-    return Reported(*(np.array(each, np.int64) for each in arrays))
+    return matches_of(Reported(*(np.array(each, np.int64) for each in arrays)), events.time)
 
 
 # --- versions and the shared buffer ---------------------------------------------------------------------------------

@@ -22,9 +22,9 @@ from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 from cepheid.plan.options import PlanOptions, options_of
 from cepheid.plan.physical import Plan
+from cepheid.remembered import Remembered
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
 from cepheid.runners.options import Options
-from cepheid.runners.remembered import Remembered
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, aspects
 from cepheid.runners.stream.state import Outcome, Store, StreamStep

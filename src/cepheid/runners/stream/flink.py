@@ -19,12 +19,13 @@ from cepheid.engine.kernels.stop import briefly
 from cepheid.engine.search.flink.conditions import places
 from cepheid.engine.search.flink.finalized import Retained, compacted, nothing_retained, step
 from cepheid.engine.search.flink.machine import LATEST
-from cepheid.engine.search.flink.run import Search, result_schema
+from cepheid.engine.search.flink.run import Search
 from cepheid.errors import EngineError
 from cepheid.language.schema import Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
 from cepheid.plan.options import Limits
+from cepheid.runners.results import assemble_steps, steps_schema
 from cepheid.runners.stream.flink_pushed import FlinkTakesDicts, PushedFlink
 from cepheid.runners.stream.pushed import Place
 from cepheid.runners.stream.searches import Int64s, SearchStream
@@ -51,7 +52,7 @@ class FlinkStream(SearchStream):
         partial: bool = False,
         limits: Limits = LIMITS,
     ) -> None:
-        super().__init__(schema, result_schema(automaton, schema, partial), delay)
+        super().__init__(schema, steps_schema(automaton, schema, partial), delay)
         self.automaton = automaton
         self.partition_by, self.partial, self.limits = tuple(partition_by), partial, limits
         self.search = Search(automaton)
@@ -97,7 +98,8 @@ class FlinkStream(SearchStream):
         """Takes the runs up anew."""
         state = self._retained()
         with briefly(released.num_rows * (1 + len(state.runs.partition)) < BRIEF):
-            return step(self.search, state, released, end, self.partition_by, self.partial, self.limits)
+            found, after = step(self.search, state, released, end, self.partition_by, self.partial, self.limits)
+        return assemble_steps(self.automaton, *found, self.partial) if len(found[1]) else None, after
 
     def _pushed(self, released: pa.Table, end: int | None) -> tuple[pa.Table | None, Retained | Place]:
         """Goes on with the runs that are in memory."""

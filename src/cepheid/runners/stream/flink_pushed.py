@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
+from cepheid.engine.data.flink_runs import NOBODY, Reported, matches_of
 from cepheid.engine.data.table import times_of
 from cepheid.engine.incremental.flink_core import FlinkCore
 from cepheid.engine.incremental.flink_dicts import DictKinds, FlinkDicts
 from cepheid.engine.search.flink.finalized import Retained, compacted, nearest_deadline
-from cepheid.engine.search.flink.run import Search, assemble
+from cepheid.engine.search.flink.run import Search
 from cepheid.plan.options import Limits
+from cepheid.runners.results import assemble_steps
 from cepheid.runners.stream import pushed as at_least
 from cepheid.runners.stream.event_log import Event
 from cepheid.runners.stream.pushed import Place, PushedSearch
@@ -83,9 +84,9 @@ class PushedFlink(PushedSearch):
     def assembled(self, found: Reported) -> pa.Table:
         """The rows of the result."""
         rows, places = np.unique(found.row, return_inverse=True)
-        nothing = np.zeros(1, np.int64)
-        events = Arranged(self.log.take(rows), nothing, nothing)
-        return assemble(self.search.automaton, events, found._replace(row=places.reshape(-1)), self.partial)
+        table = self.log.take(rows)
+        matches = matches_of(found._replace(row=places.reshape(-1)), times_of(table, self.time))
+        return assemble_steps(self.search.automaton, table, matches, self.partial)
 
     def retained(self, place: Place) -> Retained:
         """The runs at a place, and the events that they took."""

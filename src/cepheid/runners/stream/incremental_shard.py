@@ -21,7 +21,8 @@ from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.incremental.core import BEGINNING, Core, Replayed
-from cepheid.engine.search.incremental_events import Arrived
+from cepheid.engine.incremental.intake import Intake
+from cepheid.engine.search.incremental_events import FEW, Arrived, KeyNumbers
 from cepheid.plan.explain import retained_text
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.drift import look_at_arrivals
@@ -31,6 +32,7 @@ from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.saved import Saved
+from cepheid.runners.stream.shown_events import shown_at_once
 from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan, result_batches
 
@@ -163,7 +165,13 @@ class Resident:
         """Prepares new events, and keeps those that can take part."""
         if not fresh.num_rows:
             return
-        self.add(fresh, begins, self.read(fresh))
+        if fresh.num_rows <= FEW or not self.intake.is_ready(fresh.num_rows):
+            self.add(fresh, begins, self.read(fresh))
+            return
+        self.taken = wanted = self.intake.take(fresh, begins)
+        if wanted.any():
+            self.intake.number(self.log.rows + np.cumsum(wanted) - 1)
+            self.log.add_table(fresh, None if wanted.all() else np.flatnonzero(wanted))
 
     def read(self, table: pa.Table) -> list[Arrived]:
         """The candidates of each query among some events; what several queries need of these is worked out once."""
@@ -193,9 +201,12 @@ class Resident:
     def lay_down(self, table: pa.Table, until: int | None) -> None:
         """Begins anew with these events."""
         self.log = EventLog(self.schema, self.log._as_table)
+        shared: dict[tuple[str, ...], KeyNumbers] = {}
         self.cores = [
-            Core(plan, self.schema, partial(self._replayed, number)) for number, plan in enumerate(self.step.plans)
+            Core(plan, self.schema, partial(self._replayed, number), shared)
+            for number, plan in enumerate(self.step.plans)
         ]
+        self.intake = Intake(self.cores, list(shared.values()))
         begins = self.step.begins(table)
         arrived = self.read(table) if table.num_rows else []
         for number, (core, each) in enumerate(zip(self.cores, arrived, strict=False)):
@@ -220,6 +231,12 @@ class Resident:
         """Leaves out what no later match can need."""
         assert self.until is not None
         if not len(self):
+            return
+        if self.intake.is_ready(len(self)) and self.intake.can_drop():
+            needed = self.intake.needed(self.until, len(self))
+            self.log.keep(needed)
+            self.intake.drop(np.cumsum(needed) - 1)
+            self.kept = len(self)
             return
         keep = np.zeros(len(self), bool)
         stay = []
@@ -264,37 +281,22 @@ class Resident:
 
     def told(self, found: Mapping[int, Matches | Replayed]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of the results of queries."""
-        shown = self._events_taken({number: each for number, each in found.items() if isinstance(each, Matches)})
+        matched = {number: each for number, each in found.items() if isinstance(each, Matches)}
+        at_once = shown_at_once(self.log, self.schema, matched, self.step.shipments)
         for number, matches in found.items():
             if isinstance(matches, Replayed):
                 yield from ((self.step.numbers[number], batch) for batch in matches.batches)
+            elif number in at_once:
+                yield self.step.numbers[number], at_once[number]
             else:
-                yield from self._told(number, matches, shown.get(number))
+                yield from self._told(number, matches)
 
-    def _events_taken(self, found: Mapping[int, Matches]) -> dict[int, list[pa.Array]]:
-        """The columns of the events of matches that are shown as their events, taken out of the log at once."""
-        rows: dict[int, Int64s] = {}
-        for number, matches in found.items():
-            if self.step.plans[number].bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
-                chosen = np.concatenate([each.rows for each in matches.chosen])
-                rows[number] = chosen[chosen != MISSING]
-        if not rows:
-            return {}
-        columns, start = self.log.arrays(np.concatenate(list(rows.values()))), 0
-        taken = {}
-        for number, own in rows.items():
-            taken[number] = [column.slice(start, len(own)) for column in columns] if len(rows) > 1 else columns
-            start += len(own)
-        return taken
-
-    def _told(
-        self, number: int, matches: Matches, shown: Sequence[pa.Array] | None
-    ) -> list[tuple[int, pa.RecordBatch]]:
-        """The rows of the result of a query; `shown` are the columns of the events, where these are shown."""
+    def _told(self, number: int, matches: Matches) -> list[tuple[int, pa.RecordBatch]]:
+        """The rows of the result of a query."""
         plan, worker_plan = self.step.plans[number], self.step.shipments[number]
         place = self.step.numbers[number]
-        if shown is not None:
-            batch = self._events_of(worker_plan, matches, shown)
+        if plan.bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
+            batch = self._events_of(worker_plan, matches)
             if batch is not None:
                 return [(place, batch)]
         # Few of the events are in matches: only these are taken out of the log.
@@ -309,16 +311,14 @@ class Resident:
         found = result_batches(plan.bound, in_order, replace(matches, chosen=renumbered), worker_plan.schema)
         return [(place, batch) for batch in found]
 
-    def _events_of(
-        self, worker_plan: WorkerPlan, matches: Matches, shown_events: Sequence[pa.Array]
-    ) -> pa.RecordBatch | None:
+    def _events_of(self, worker_plan: WorkerPlan, matches: Matches) -> pa.RecordBatch | None:
         """The rows of matches that are shown as their events; None if the result has other types than the events."""
         names, clock = worker_plan.plan.bound.schema.names, worker_plan.plan.bound.schema.time
         chosen = [each.rows[each.rows != MISSING] for each in matches.chosen]
         kind = self.schema.field(clock).type
         if kind != pa.int64() and not pa.types.is_timestamp(kind):
             return None
-        taken = dict(zip(self.schema.names, shown_events, strict=True))
+        taken = dict(zip(self.schema.names, self.log.arrays(np.concatenate(chosen)), strict=True))
         columns = [taken[name] for name in names]
         times = times_of(pa.table({clock: taken[clock]}), clock)
         first, last = np.full(len(matches), NEVER), np.full(len(matches), BEGINNING)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from cepheid.engine.data.table import ordered
 from cepheid.engine.incremental.queries import refusal
 from cepheid.engine.retention import reach
-from cepheid.runners.remembered import Remembered
+from cepheid.remembered import Remembered
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.clock import Chunk, Clock

@@ -8,7 +8,6 @@ of keys that nothing comes for are not even read (idle_keys.py). Nothing here kn
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.budget import within_budget
 from cepheid.engine.choose import WORTH_MEASURING, decide
@@ -232,11 +232,14 @@ class StreamStep:
         if arrived is None or not arrived.num_rows:
             return ()
         name = self.plans[0].bound.schema.type
-        counts = {} if name is None else Counter(arrived.column(name).to_pylist())
+        counts: dict[str | None, int] = {}
+        if name is not None:
+            of_each = pc.value_counts(arrived.column(name))
+            counts = dict(zip(*(of_each.field(place).to_pylist() for place in (0, 1)), strict=True))
         found = []
         for number, plan in zip(self.numbers, self.plans, strict=True):
             types = None if name is None else types_of(plan.bound)
-            found.append((number, arrived.num_rows if types is None else sum(counts[kind] for kind in types)))
+            found.append((number, arrived.num_rows if types is None else sum(counts.get(kind, 0) for kind in types)))
         return tuple(found)
 
     def found_within_limits(

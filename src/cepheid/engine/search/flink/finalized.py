@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported, arranged
+from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported, arranged, matches_of
 from cepheid.engine.data.keys import codes, combined
+from cepheid.engine.data.matches import Matches, some_lists
 from cepheid.engine.data.table import times_of
 from cepheid.engine.search.flink.machine import LATEST
-from cepheid.engine.search.flink.run import Search, assemble, find_matches
+from cepheid.engine.search.flink.run import Search, find_matches
 from cepheid.language.free_names import free_name
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
 from cepheid.plan.options import Limits
 
+Known: TypeAlias = tuple[pa.Table, Matches]  # events, and the matches in them
 UNUSED, CHUNKS = 1000, 64  # events that no run needs, and pieces of tables, before what is retained is laid out anew
 
 
@@ -47,8 +50,8 @@ def step(
     keys: Sequence[str] = (),
     partial: bool = False,
     limits: Limits = LIMITS,
-) -> tuple[pa.Table | None, Retained]:
-    """What is known now (None: nothing), and what stays. Time has passed up to the end; None: no more events come."""
+) -> tuple[Known, Retained]:
+    """What is known now, and what stays. Time has passed up to the end; None: no more events come."""
     if not keys or end is None or not state.events.num_rows:
         return _walked(search, state, released, end, keys, partial, limits)
     concerned, others = _divided(search.automaton, state, released, end, keys)
@@ -64,7 +67,7 @@ def _walked(
     keys: Sequence[str],
     partial: bool,
     limits: Limits,
-) -> tuple[pa.Table | None, Retained]:
+) -> tuple[Known, Retained]:
     """A step over all keys that are retained."""
     automaton = search.automaton
     places = np.concatenate([np.arange(state.events.num_rows), np.full(released.num_rows, -1)])
@@ -77,8 +80,8 @@ def _walked(
     processed = np.add.reduceat(was >= 0, events.bounds[:-1]) if len(was) else np.zeros(0, np.int64)
     begin = events.bounds[:-1] + processed
     reported, kept = find_matches(search, events, partial, known, begin, end, limits)
-    result = assemble(automaton, events, reported, partial) if len(reported.partition) else None
-    return result, _retained(automaton, events, kept) if end is not None else nothing_retained(state.events.schema)
+    after = _retained(automaton, events, kept) if end is not None else nothing_retained(state.events.schema)
+    return (events.table, matches_of(reported, events.time)), after
 
 
 # --- keys that a step does not concern ------------------------------------------------------------------------------
@@ -166,11 +169,9 @@ def _placed(runs: Reported, was: Int64s, bounds: Int64s) -> Reported:
 
 def _taken(runs: Reported, which: Int64s) -> Reported:
     """Some of the runs, in an order."""
-    sizes = np.diff(runs.first)[which]
-    first = np.concatenate([[0], np.cumsum(sizes)])
-    spread = np.arange(first[-1]) - np.repeat(first[:-1], sizes) + np.repeat(runs.first[:-1][which], sizes)
+    first, places = some_lists(runs.first, which)
     return _runs(
-        (runs.partition[which], first, runs.row[spread], runs.step[spread], runs.waiting[which], runs.given_up[which])
+        (runs.partition[which], first, runs.row[places], runs.step[places], runs.waiting[which], runs.given_up[which])
     )
 
 

@@ -1,16 +1,15 @@
-"""A Flink pattern over a table: events in order, the walk, and a column per step."""
+"""A Flink pattern over a table: events in order, and the walk."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from cepheid.budget import checkpoint
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import fill_with_absent
-from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
+from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported, matches_of
+from cepheid.engine.data.matches import Matches
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.program.compile import CompiledProgram
@@ -20,11 +19,12 @@ from cepheid.engine.search.flink.kernel import MISSED, TOO_MANY_MATCHES, TOO_MAN
 from cepheid.engine.search.flink.kinds import kinds_of_events
 from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.values.python_first import as_python_first, is_python_first
-from cepheid.errors import DataError, LimitError
+from cepheid.errors import DataError
 from cepheid.language.flink.skip import Skip
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS, limit_reached
 from cepheid.plan.options import Limits
+from cepheid.remembered import Remembered
 
 _SKIPS = {
     Skip.NO_SKIP: m.NO_SKIP,
@@ -33,7 +33,6 @@ _SKIPS = {
     Skip.TO_FIRST: m.TO_FIRST,
     Skip.TO_LAST: m.TO_LAST,
 }
-MAX_LIST = 2**31 - 1  # Arrow's list offsets are 32 bits wide
 
 
 class Search:
@@ -90,9 +89,13 @@ class Search:
         )
 
 
-def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
+_searches = Remembered[Search](most=64)
+
+
+def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Matches:
     """The matches of a pattern in events that are all there, and if asked for the runs that were given up."""
-    return find_matches(Search(automaton), events, partial, limits=limits)[0]
+    search = _searches.of(automaton, lambda: Search(automaton))
+    return matches_of(find_matches(search, events, partial, limits=limits)[0], events.time)
 
 
 def find_matches(
@@ -134,70 +137,3 @@ def failure_of(automaton: FlinkAutomaton, failure: int) -> DataError:
     step = automaton.skip.step
     told = f"has no event of step '{step}'" if failure == MISSED else f"begins with step '{step}'"
     return DataError(f"{automaton.skip.skip.value}: a match {told}", hint="leave throw_exception_on_miss() out")
-
-
-def assemble(automaton: FlinkAutomaton, events: Arranged, found: Reported, partial: bool) -> pa.Table:
-    """The result: when each match starts and ends, and a column per step."""
-    schema = automaton.schema
-    clock = events.table.column(schema.time)
-    sizes = np.diff(found.first)
-    columns: dict[str, pa.Array] = {
-        "match_start": _taken(clock, found.row[found.first[:-1]]),
-        "match_end": _taken(clock, found.row[found.first[1:] - 1]),
-    }
-    # The events of the first step, then those of the second, and so on: all are taken from the table at once.
-    order = np.argsort(found.step.astype(np.int16), kind="stable")
-    of = np.repeat(np.arange(len(sizes)), sizes)[order]
-    bounds = np.searchsorted(found.step[order], np.arange(len(automaton.lists) + 1))
-    taken = [_taken(column, found.row[order]) for column in events.table.columns]
-    for number, (step, many) in enumerate(automaton.lists.items()):
-        here = slice(int(bounds[number]), int(bounds[number + 1]))
-        own = pa.StructArray.from_arrays([column[here] for column in taken], events.table.column_names)
-        columns[step] = _listed(own, of[here], len(sizes)) if many else _single(own, of[here], len(sizes))
-    if partial:
-        names = automaton.waits_for
-        waited = found.waiting >= 0
-        columns["timed_out"] = pa.array(waited)
-        columns["waiting_for"] = pa.array([names[at] if at >= 0 else None for at in found.waiting], pa.string())
-        columns["given_up"] = _instants(clock.type, found.given_up, waited)
-    return pa.table(columns)
-
-
-def result_schema(automaton: FlinkAutomaton, schema: pa.Schema, partial: bool) -> pa.Schema:
-    """The schema of the result, without running anything: that of an empty table."""
-    empty = Arranged(schema.empty_table(), np.zeros(1, np.int64), np.zeros(0, np.int64))
-    return assemble(automaton, empty, NOBODY, partial).schema
-
-
-def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
-    checkpoint()
-    taken = column.take(pa.array(rows))
-    taken = taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
-    return taken.cast(taken.type.value_type) if pa.types.is_dictionary(taken.type) else taken
-
-
-def _listed(own: pa.StructArray, of: Int64s, count: int) -> pa.Array:
-    """A list for each match; `of` says whose event each one is."""
-    if len(of) > MAX_LIST:
-        raise LimitError("the lists of the result hold over two billion events", hint="match fewer events at a time")
-    offsets = np.zeros(count + 1, np.int32)
-    np.cumsum(np.bincount(of, minlength=count), out=offsets[1:])
-    return pa.ListArray.from_arrays(pa.array(offsets), own)
-
-
-def _single(own: pa.StructArray, of: Int64s, count: int) -> pa.Array:
-    """An event for each match, or NULL."""
-    if len(of) == count:
-        return own
-    place = np.full(count, -1, np.int64)
-    place[of] = np.arange(len(of))
-    return own.take(pa.array(place, mask=place < 0))
-
-
-def _instants(kind: pa.DataType, values: Int64s, known: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
-    column = pa.array(values, mask=~known)
-    if pa.types.is_timestamp(kind):
-        return column.cast(pa.timestamp("us", kind.tz)).cast(kind)
-    if pa.types.is_date(kind):
-        return column.cast(pa.timestamp("us"))
-    return pc.cast(column, pa.int64())

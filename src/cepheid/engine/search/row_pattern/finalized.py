@@ -88,7 +88,7 @@ def step(
     program = program_of(clause)
     openness = None if last else Openness(horizon, reach(_conditions(clause))[1], reach(_measures(clause))[1])
     found = find_matches(clause, program, rows, prepare(clause, rows), positions, openness)
-    check_matches(found.matches, most)
+    check_matches(found.number, most)
     result = assemble(clause, program, rows, found, numbers)
     return result, _retained(clause, state, rows, keys, positions, limit)
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.data.arrays import Bools, Float64s, Int64s
+from cepheid.engine.data.matches import COMPLETE, Matches
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.search.row_pattern.columns import read
 from cepheid.engine.values.columnwise import value as column_of
@@ -35,29 +36,6 @@ from cepheid.language.match_recognize.bound import (
 
 
 @dataclass(frozen=True)
-class Paths:
-    """Matches, one after the other, and the labels of their rows in one array."""
-
-    start: Int64s  # the first row
-    offset: Int64s  # where each path begins in `label`, and the end of the last
-    number: Int64s
-    low: Int64s  # the match's partition
-    high: Int64s
-    label: Int64s
-    partial: npt.NDArray[np.bool_] | None = None  # which are not complete, and have no number; None: they all are
-
-    def numbers(self, of: Int64s) -> pa.Array:
-        """The numbers of some matches."""
-        return pa.array(self.number[of], mask=None if self.partial is None else self.partial[of])
-
-    @property
-    def rows(self) -> Int64s:
-        """The row at every position of every path."""
-        sizes = np.diff(self.offset)
-        return np.repeat(self.start - self.offset[:-1], sizes) + np.arange(len(self.label))
-
-
-@dataclass(frozen=True)
 class Occurrences:
     """The positions of a set of labels."""
 
@@ -71,11 +49,24 @@ class Points:
 
     table: pa.Table
     labels: tuple[str, ...]
-    paths: Paths
+    matches: Matches  # with the numbers of these labels
+    number: Int64s  # of each match in its partition
+    within: tuple[Int64s, Int64s]  # where the match's partition begins and ends
     of: Int64s
     at: Int64s
     text: str = ""
     known: dict[Labels, Occurrences] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert self.matches.labels is not None
+        assert self.matches.start is not None
+        self.label, self.start = self.matches.labels, self.matches.start
+        self.offset = self.matches.in_order.bounds
+
+    def numbers(self, of: Int64s) -> pa.Array:
+        """The numbers of some matches; a partial one has none."""
+        waiting = self.matches.waiting
+        return pa.array(self.number[of], mask=None if waiting is None else waiting[of] != COMPLETE)
 
     def __len__(self) -> int:
         return len(self.of)
@@ -87,9 +78,9 @@ class Points:
     def resolve(self, node: s.Expression) -> Values:
         match node:
             case MatchNumber():
-                return self.paths.numbers(self.of)
+                return self.numbers(self.of)
             case SequenceNumber():
-                return pa.array(self.at - self.paths.offset[self.of] + 1, mask=self.at < 0)
+                return pa.array(self.at - self.offset[self.of] + 1, mask=self.at < 0)
             case Navigate():
                 return self.at_rows(node.inner, self.rows_of(node), self.of)
             case Aggregated():
@@ -98,11 +89,11 @@ class Points:
 
     def occurrences(self, labels: Labels) -> Occurrences:
         if labels is None and None not in self.known:
-            every = np.arange(len(self.paths.label) + 1)
+            every = np.arange(len(self.label) + 1)
             self.known[None] = Occurrences(every[:-1], every)
         if labels not in self.known:
             wanted = np.array([labels is None or name in labels for name in self.labels], bool)
-            taken = wanted[self.paths.label]
+            taken = wanted[self.label]
             before = np.concatenate([np.zeros(1, np.int64), np.cumsum(taken)])
             self.known[labels] = Occurrences(np.flatnonzero(taken).astype(np.int64), before)
         return self.known[labels]
@@ -110,9 +101,9 @@ class Points:
     def span(self, labels: Labels, final: bool) -> tuple[Int64s, Int64s]:
         """For each point, which occurrences of the labels it sees: from one to before the other."""
         found = self.occurrences(labels)
-        first = found.before[self.paths.offset[self.of]]
+        first = found.before[self.offset[self.of]]
         if final:
-            return first, found.before[self.paths.offset[self.of + 1]]
+            return first, found.before[self.offset[self.of + 1]]
         return first, np.where(self.at < 0, first, found.before[np.maximum(self.at, -1) + 1])
 
     def rows_of(self, node: Navigate) -> Int64s:
@@ -124,8 +115,10 @@ class Points:
         if not len(found.places):
             return np.full(len(self), -1, np.int64)
         place = found.places[np.where(valid, index, 0)]
-        row = self.paths.start[self.of] + place - self.paths.offset[self.of] + node.shift
-        valid &= (row >= self.paths.low[self.of]) & (row < self.paths.high[self.of])
+        row = self.start[self.of] + place - self.offset[self.of] + node.shift
+        if node.shift:
+            low, high = self.within
+            valid &= (row >= low[self.of]) & (row < high[self.of])
         return np.where(valid, row, -1)
 
     def at_rows(self, inner: s.Expression, rows: Int64s, of: Int64s) -> Values:
@@ -140,7 +133,7 @@ class Points:
                 case RowLabel():
                     return self.label_at(rows, of)
                 case MatchNumber():
-                    return self.paths.numbers(of)
+                    return self.numbers(of)
             raise TypeError(f"{node} cannot be evaluated at a row")
 
         values = column_of(inner, resolve, self.text)
@@ -149,11 +142,11 @@ class Points:
         return values
 
     def label_at(self, rows: Int64s, of: Int64s) -> pa.Array:
-        position = rows - self.paths.start[of] + self.paths.offset[of]
-        inside = (rows >= self.paths.start[of]) & (position < self.paths.offset[of + 1])
-        if not len(self.paths.label):
+        position = rows - self.start[of] + self.offset[of]
+        inside = (rows >= self.start[of]) & (position < self.offset[of + 1])
+        if not len(self.label):
             return pa.nulls(len(rows), pa.string())
-        codes = self.paths.label[np.where(inside, position, 0)]
+        codes = self.label[np.where(inside, position, 0)]
         names = pa.array(self.labels, pa.string())
         return names.take(pa.array(codes, mask=~inside))
 
@@ -164,8 +157,8 @@ class Points:
         if not node.arguments:
             return pa.array(last - first)
         found = self.occurrences(node.labels)
-        of = np.searchsorted(self.paths.offset, found.places, "right") - 1
-        rows = self.paths.start[of] + found.places - self.paths.offset[of]
+        of = np.searchsorted(self.offset, found.places, "right") - 1
+        rows = self.start[of] + found.places - self.offset[of]
         values = [whole(self.at_rows(part, rows, of), len(rows)) for part in node.arguments]
         kind = aggregate_type(node, [value.type for value in values], self.text)
         if not (node.distinct or node.order or node.filtered):

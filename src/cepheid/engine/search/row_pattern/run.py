@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cepheid.budget import paced
 from cepheid.engine.data.arrays import Int32s, Int64s
+from cepheid.engine.data.matches import COMPLETE, NEVER, UNMATCHED, Following, Matches
 from cepheid.engine.search.row_pattern.arrange import Arranged, arrange
 from cepheid.engine.search.row_pattern.conditions import (
     Conditions,
@@ -26,20 +27,21 @@ from cepheid.engine.search.row_pattern.kernel import (
     NEEDS_MEMORY,
     NO_SUCH_LABEL,
     TOO_MANY_ROWS,
-    UNMATCHED,
     Mode,
     Rows,
     scratch_for,
     search,
 )
+from cepheid.engine.search.row_pattern.kernel import UNMATCHED as IN_NO_MATCH
 from cepheid.engine.search.row_pattern.memory import memory_for, no_memory
 from cepheid.engine.search.row_pattern.needed import beginnings, upcoming_rare
 from cepheid.engine.search.row_pattern.parallel import Part, can_be_cut, cuts, joined, pieces, side_by_side
 from cepheid.engine.search.row_pattern.path_state import with_own_room
-from cepheid.engine.search.row_pattern.points import Paths, Points
+from cepheid.engine.search.row_pattern.points import Points
 from cepheid.engine.search.row_pattern.program import KEYED, Program, compile_pattern
 from cepheid.engine.values.python_first import TooManyCallsError
 from cepheid.errors import CepheidError, DataError, LimitError, QueryError
+from cepheid.language.kept import kept_with_query
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
@@ -51,19 +53,19 @@ FAILURES, FAILURES_PER_ROW = 10_000, 8  # of a search before it uses a memory un
 _SKIPS = {SkipTo.PAST_LAST_ROW: 0, SkipTo.NEXT_ROW: 1, SkipTo.FIRST: 2, SkipTo.LAST: 3}
 
 
-@dataclass(frozen=True)
-class RowMatches:
-    """What the search found: matches in order, lengths of 0 for empty ones and -1 for rows in none."""
+def row_matches(start: Int64s, length: Int64s, step: Int64s | Int32s) -> Matches:
+    """What the search found, in order; `length` is 0 of empty matches. `step` is the one that took each row of all.
 
-    start: Int64s
-    length: Int64s
-    step: Int64s  # which step of the program took each row of all matches
-    partial: npt.NDArray[np.bool_] | None = None  # which are not complete; None: they all are
-
-    @property
-    def matches(self) -> int:
-        """How many there are."""
-        return int(np.count_nonzero(self.length >= 0))
+    A match is known where the search says so: no time of its rows tells.
+    """
+    waiting = None
+    if (length < 0).any():
+        waiting = np.select([length >= 0, length == IN_NO_MATCH], [COMPLETE, UNMATCHED], 0)
+        length = np.where(length < IN_NO_MATCH, IN_NO_MATCH - length, length)
+    sizes = np.maximum(length, 0)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    known = np.full(len(start), NEVER)
+    return Matches((Following(start, offsets),), known, labels=step.astype(np.int64), waiting=waiting, start=start)
 
 
 def needed_columns(clause: BoundClause) -> tuple[str, ...]:
@@ -94,12 +96,16 @@ def match_table(clause: BoundClause, table: pa.Table, threads: int = 1, most: in
 
 def count_matches(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOST_MATCHES) -> int:
     """How many matches a clause reports over a whole table: empty ones count unless it omits them."""
-    least = 1 if clause.rows is RowsPerMatch.ALL_OMIT_EMPTY else 0
-    return sum(_each_piece(clause, table, threads, most, lambda _, found: int(np.count_nonzero(found.length >= least))))
+    no_empty = clause.rows is RowsPerMatch.ALL_OMIT_EMPTY
+
+    def number(_: Arranged, found: Matches) -> int:
+        return int(np.count_nonzero(np.diff(found.in_order.bounds))) if no_empty else found.number
+
+    return sum(_each_piece(clause, table, threads, most, number))
 
 
 def _each_piece(
-    clause: BoundClause, table: pa.Table, threads: int, most: int, made: Callable[[Arranged, RowMatches], Result]
+    clause: BoundClause, table: pa.Table, threads: int, most: int, made: Callable[[Arranged, Matches], Result]
 ) -> list[Result]:
     """What is made of the matches in each piece of a table; at most so many in all."""
     rows = arranged(clause, table)
@@ -109,7 +115,7 @@ def _each_piece(
     def work(piece: Arranged) -> Result:
         conditions = prepare(clause, piece)
         found = find_matches(clause, program, piece, conditions, from_the_start(piece), threads=threads)
-        matches.append(found.matches)
+        matches.append(found.number)
         check_matches(sum(matches), most)
         return made(piece, found)
 
@@ -141,6 +147,7 @@ class Openness:
     shown_ahead: int
 
 
+@kept_with_query
 def program_of(clause: BoundClause) -> Program:
     """The program of the clause's pattern."""
     clause = without_start_conditions(clause)
@@ -156,7 +163,7 @@ def find_matches(
     positions: Positions,
     openness: Openness | None = None,
     threads: int = 1,
-) -> RowMatches:
+) -> Matches:
     """The matches of all partitions; `positions` are moved on to where the search stopped."""
     ending = (1, openness.horizon, openness.ahead, openness.shown_ahead) if openness else (0, 0, 0, 0)
     mode = Mode(
@@ -191,10 +198,7 @@ def find_matches(
     start, length, step, failure = found
     if failure:
         raise search_failed(failure)
-    if not clause.partial:
-        return RowMatches(start, length, step.astype(np.int64))
-    partial = length < UNMATCHED
-    return RowMatches(start, np.where(partial, UNMATCHED - length, length), step.astype(np.int64), partial)
+    return row_matches(start, length, step)
 
 
 def skip_mode(clause: BoundClause) -> tuple[int, npt.NDArray[np.uint8]]:
@@ -263,16 +267,24 @@ def _find_in_parts(
 
 
 def assemble(
-    clause: BoundClause, program: Program, rows: Arranged, found: RowMatches, first_number: Int64s | None = None
+    clause: BoundClause, program: Program, rows: Arranged, found: Matches, first_number: Int64s | None = None
 ) -> pa.Table:
     """The result's rows: one per match, or one per row of a match. Numbers go on from those of each partition."""
     if not clause.output_columns:
         hint = "name a measure: MEASURES count(*) AS rows"
         raise QueryError("the result has no column", text=None, hint=hint, code="no-columns")
-    paths, of, at, row = _places(clause, program, rows, found, first_number)
+    of, at, row = _places(clause, program, found)
     unmatched = of < 0
     seen = np.flatnonzero(~unmatched)
-    points = Points(rows.table, clause.labels, paths, of[seen], at[seen], clause.text)
+    assert found.start is not None
+    assert found.labels is not None
+    partition = np.searchsorted(rows.bounds, found.start, "right") - 1
+    numbers = _numbers(partition, np.ones(len(found), bool) if found.waiting is None else found.waiting == COMPLETE)
+    if first_number is not None:
+        numbers = numbers + first_number[partition] - 1
+    named = replace(found, labels=program.label[found.labels].astype(np.int64))
+    within = (rows.bounds[partition], rows.bounds[partition + 1])
+    points = Points(rows.table, clause.labels, named, numbers, within, of[seen], at[seen], clause.text)
     scattered = None
     if unmatched.any():
         scattered = np.full(len(of), -1, np.int64)
@@ -291,35 +303,24 @@ def assemble(
     return pa.Table.from_arrays(columns, names=list(names))
 
 
-def _places(
-    clause: BoundClause, program: Program, rows: Arranged, found: RowMatches, first_number: Int64s | None
-) -> tuple[Paths, Int64s, Int64s, Int64s]:
-    """The matches, and for each row of the result: its match (-1: none), its place in the paths, its row."""
-    partition = np.searchsorted(rows.bounds, found.start, "right") - 1
-    is_match = found.length >= 0
-    numbers = _numbers(partition, is_match if found.partial is None else is_match & ~found.partial)
-    if first_number is not None:
-        numbers = numbers + first_number[partition] - 1
-    length = np.maximum(found.length, 0)
-    offset = np.concatenate([np.zeros(1, np.int64), np.cumsum(length)])
-    label = program.label[found.step].astype(np.int64)
-    paths = Paths(
-        found.start, offset, numbers, rows.bounds[partition], rows.bounds[partition + 1], label, found.partial
-    )
-    match = np.arange(len(found.start))
+def _places(clause: BoundClause, program: Program, found: Matches) -> tuple[Int64s, Int64s, Int64s]:
+    """For each row of the result: its match (-1: none), its place in the rows of all matches, its row."""
+    start, steps, offset, match = found.start, found.labels, found.in_order.bounds, np.arange(len(found))
+    assert start is not None
+    assert steps is not None
+    length = np.diff(offset)
     if clause.rows is RowsPerMatch.ONE:
-        at = np.where(length > 0, offset[1:] - 1, -1)
-        return paths, match, at, found.start
-    omitted = (found.length == 0) & (clause.rows is RowsPerMatch.ALL_OMIT_EMPTY)
+        return match, np.where(length > 0, offset[1:] - 1, -1), start
+    omitted = (length == 0) & (clause.rows is RowsPerMatch.ALL_OMIT_EMPTY)
     sizes = np.where(omitted, 0, np.maximum(length, 1))  # an empty match and a row without one are shown, too
     of = np.repeat(match, sizes)
     within = np.arange(len(of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     at = np.where(length[of] > 0, offset[of] + within, -1)
     kept = np.ones(len(of), bool)
     taken = at >= 0
-    kept[taken] = program.excluded[found.step[at[taken]]] == 0
-    of, at, within = of[kept], at[kept], within[kept]
-    return paths, np.where(is_match[of], of, -1), at, found.start[of] + within
+    kept[taken] = program.excluded[steps[at[taken]]] == 0
+    of, at, row = of[kept], at[kept], (start[of] + within)[kept]
+    return of if found.waiting is None else np.where(found.waiting[of] == UNMATCHED, -1, of), at, row
 
 
 def _numbers(partition: Int64s, is_match: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Int64s:

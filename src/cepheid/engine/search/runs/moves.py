@@ -18,6 +18,8 @@ from cepheid.engine.kernels.conditions import Scratch, agrees, agrees_on_codes, 
 from cepheid.engine.kernels.negation import (
     BEFORE,
     BEHIND,
+    FIRST_EVENT,
+    LAST_EVENT,
     killed_at,
     killed_in_every_branch,
     killed_outside,
@@ -30,6 +32,7 @@ from cepheid.engine.program.graph import (
     BEGINNING,
     CLOSED_FIRST,
     CLOSING,
+    DEPENDS,
     EDGES_FROM,
     EDGES_TO,
     ENDS,
@@ -47,6 +50,7 @@ from cepheid.engine.program.graph import (
     PASSED_TO,
     REACHED_BY,
     TAKING,
+    UNENDED,
     Graph,
 )
 from cepheid.engine.program.tables import (
@@ -286,6 +290,28 @@ def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, run_pool: 
 
 
 @borrowing
+def is_unended(query: Query, graph: Graph, runs: Runs, slot: int, run_pool: RunPool, entry: int, state: int) -> bool:
+    """Has a run an edge before which nothing must not happen, or nothing of it does until its window has passed?"""
+    scratch, entries = run_pool.scratch, run_pool.entries
+    load(runs, slot, scratch)
+    for row in range(len(scratch.codes)):
+        scratch.codes[row] = runs.rows[slot, FACTS + row]
+    for edge in range(graph.states[state, EDGES_FROM], graph.states[state, EDGES_TO]):
+        is_left = True
+        for passed in range(graph.edges[edge, PASSED_FROM], graph.edges[edge, PASSED_TO]):
+            if graph.passed[passed, ENDS] == 1 or graph.passed[passed, DEPENDS] == 1:
+                continue
+            negation = graph.passed[passed, NEGATED]
+            between = scratch.between[negation]
+            between[BEFORE], between[BEHIND] = entries[entry, EVENT], -1
+            between[FIRST_EVENT], between[LAST_EVENT] = entries[entry, LATEST], entries[entry, EVENT]
+            is_left = is_left and not kills(query, negation, graph.passed[passed, KILLS_AT], scratch, entries, entry)
+        if is_left:
+            return True
+    return False
+
+
+@borrowing
 def ended(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, slot: int, edge: int, event: int) -> bool:
     """Has something come since the last event of a run, or with this one, that ends its group (UNTIL)?"""
     events, program, scratch, entry = query.events, query.program, run_pool.scratch, runs.entry[slot]
@@ -367,7 +393,7 @@ def spawn(
         absorb(program, query.columns, place, event, begins, Registers(rows, runs.running, runs.counted, 0), slot)
     closing = graph.states[reached, CLOSING]
     closed = closing < 0 or passes(query, closing, runs, slot, run_pool, entry)
-    complete = closed and graph.states[reached, FINAL] == 1
+    complete = closed and graph.states[reached, FINAL] > 0
     viable = True
     if program.negatives > 0:
         # A run that is not complete goes on even if what it is now does not stand: it may be judged anew.
@@ -375,6 +401,8 @@ def spawn(
         viable = viable and not harmed_on_edge(query, graph, runs, slot, run_pool, entry, edge)
         stood = complete
         complete = complete and viable and unharmed(query, runs, slot, run_pool, entry, event, True)
+        if complete and graph.states[reached, FINAL] == UNENDED:
+            complete = is_unended(query, graph, runs, slot, run_pool, entry, reached)
         if not viable or (stood and not complete):
             state[KILLED] += 1
     if complete:

@@ -24,7 +24,11 @@ class Remembered(Generic[V]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
-        """The value of a key; it is made if it is not known."""
+        """The value of a key; it is made if it is not known, or if the key holds something that has no hash."""
+        try:
+            hash(key)
+        except TypeError:
+            return make()
         return self._get(key, None, make)
 
     def of(self, thing: object, make: Callable[[], V]) -> V:

@@ -1,0 +1,332 @@
+"""A table of events into the searches of all queries of a step at once.
+
+What can be said of an event alone is worked out once for all of them: its type, its keys and the answers to conditions.
+A kernel then gives each query the events that it may need. What has expired is forgotten in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.data.arrays import Int64Rows, Int64s, Uint8Rows
+from cepheid.engine.data.columns import fill
+from cepheid.engine.data.layout import BEGINS, MASK, TIME
+from cepheid.engine.data.shared import sharing, told_of_any
+from cepheid.engine.incremental import linking
+from cepheid.engine.incremental.core import Core
+from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.incremental.linking import (
+    DECIDED,
+    FACTS_AT,
+    FACTS_OF_EVENT,
+    HEAD_SIZE,
+    KEY,
+    KEY_ROOM,
+    KEYS_AT,
+    LATEST,
+    LINK,
+    LINKED,
+    NULL_AT,
+    NULL_ROWS,
+    NUMBER_AT,
+    NUMBER_ROWS,
+    ROOM,
+    ROW,
+    SIZE,
+    STAGES,
+    WHOLE_AT,
+    WHOLE_ROWS,
+)
+from cepheid.engine.jit_fallback import FEW_EVENTS
+from cepheid.engine.kernels.compile import COMPILES, borrowing, kernel
+from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
+from cepheid.engine.search.incremental_events import KeyNumbers, OneEventTest, passed
+
+# What is known of a query: where its `head` is; which row of keys is its own (-1: it has no key); its conditions on all
+# events, and behind them those on first ones; does it need all events; its own numbers of keys, the shared numbers of
+# these, and how many there are; what conditions read of the whole table; the events that it took, and are they out of
+# order?
+HEAD, KEY_ROW, TESTS, FIRSTS, TESTS_END, EVERY, OWN_AT, OF_OWN_AT, KNOWN, WHOLES_AT, NUMBERS_AT, NULLS_AT = range(12)
+TAKEN, DISORDER, OF_QUERY = range(12, 15)
+
+
+@borrowing
+def own_number(query: Int64s, shared: int, keys: int) -> int:
+    """The number that a key has in a query, a new one gets the next."""
+    own = int64_row(query[OWN_AT], keys)
+    if own[shared] < 0:
+        own[shared] = query[KNOWN]
+        int64_row(query[OF_OWN_AT], query[KNOWN] + 1)[query[KNOWN]] = shared
+        query[KNOWN] += 1
+    return int(own[shared])
+
+
+@borrowing
+def passing(tests: Int64Rows, answers: Uint8Rows, begin: int, end: int, row: int, mask: int) -> int:
+    """The components that an event can fill by conditions on it alone."""
+    for test in range(begin, end):
+        if mask & tests[test, 0] != 0 and answers[tests[test, 1], row] == 0:
+            mask &= ~tests[test, 0]
+    return mask
+
+
+@borrowing
+def copy_values(head: Int64s, query: Int64s, row: int, event: int, rows: int) -> None:
+    """What conditions read of an event, out of the whole table."""
+    for column in range(head[WHOLE_ROWS]):
+        value = int64_rows(query[WHOLES_AT], head[WHOLE_ROWS], rows)[column, row]
+        int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])[column, event] = value
+    for column in range(head[NUMBER_ROWS]):
+        number = float64_rows(query[NUMBERS_AT], head[NUMBER_ROWS], rows)[column, row]
+        float64_rows(head[NUMBER_AT], head[NUMBER_ROWS], head[ROOM])[column, event] = number
+    for column in range(head[NULL_ROWS]):
+        null = uint8_rows(query[NULLS_AT], head[NULL_ROWS], rows)[column, row]
+        uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])[column, event] = null
+
+
+@kernel
+def taken_in(
+    queries: Int64Rows,
+    codes: Int64s,
+    times: Int64s,
+    keys: Int64Rows,
+    answers: Uint8Rows,
+    masks: Int64Rows,
+    tests: Int64Rows,
+    wanted: Uint8Rows,
+    shared: int,
+) -> int:
+    """Puts the events of a table behind those of each query that may need them; there is room for all."""
+    found = 0
+    for number in range(len(queries)):
+        query = queries[number]
+        head = int64_row(query[HEAD], HEAD_SIZE)
+        facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+        begin = event = head[SIZE]
+        latest = facts[TIME, event - 1] if event > head[LINKED] else times[0]
+        query[DISORDER] = 0
+        for row in range(len(codes)):
+            mask = masks[number, codes[row]]
+            if mask != 0:
+                mask = passing(tests, answers, query[TESTS], query[FIRSTS], row, mask)
+            if mask == 0 and query[EVERY] == 0:
+                continue
+            key = 0
+            if query[KEY_ROW] >= 0:
+                key = keys[query[KEY_ROW], row]
+                if key < 0:
+                    continue
+                key = own_number(query, key, shared)
+            facts[TIME, event], facts[KEY, event], facts[MASK, event] = times[row], key, mask
+            facts[BEGINS, event] = passing(tests, answers, query[FIRSTS], query[TESTS_END], row, mask)
+            facts[ROW, event] = row
+            copy_values(head, query, row, event, len(codes))
+            wanted[0, row] = 1
+            if times[row] < latest:
+                query[DISORDER] = 1
+            latest = times[row]
+            event += 1
+        query[TAKEN] = event - begin
+        head[SIZE] = event
+        found += event - begin
+    return int(found)
+
+
+@kernel
+def numbered(queries: Int64Rows, numbers: Int64s) -> int:
+    """Events that were taken out of a table get their numbers in the log."""
+    for number in range(len(queries)):
+        head = int64_row(queries[number, HEAD], HEAD_SIZE)
+        facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+        for event in range(head[SIZE] - queries[number, TAKEN], head[SIZE]):
+            facts[ROW, event] = numbers[facts[ROW, event]]
+    return 0
+
+
+@kernel
+def marked(queries: Int64Rows, ends: Int64s, needed: Uint8Rows) -> int:
+    """Marks the events of the log that lie after the end of what each query no longer needs."""
+    for number in range(len(queries)):
+        head = int64_row(queries[number, HEAD], HEAD_SIZE)
+        facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+        gone = 0
+        while gone < head[SIZE] and facts[TIME, gone] <= ends[number]:
+            gone += 1
+        queries[number, TAKEN] = gone
+        for event in range(gone, head[SIZE]):
+            needed[0, facts[ROW, event]] = 1
+    return 0
+
+
+@kernel
+def dropped(queries: Int64Rows, numbers: Int64s) -> int:
+    """Drops the events that `marked` found to be gone, which are the first ones; the others get new numbers."""
+    for number in range(len(queries)):
+        head, gone = int64_row(queries[number, HEAD], HEAD_SIZE), queries[number, TAKEN]
+        size = head[SIZE]
+        facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+        for fact in range(FACTS_OF_EVENT):
+            for event in range(gone, size):
+                facts[fact, event - gone] = facts[fact, event]
+        for event in range(size - gone):
+            facts[LINK, event] = max(facts[LINK, event] - gone, -1)
+            facts[ROW, event] = numbers[facts[ROW, event]]
+        whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
+        values = float64_rows(head[NUMBER_AT], head[NUMBER_ROWS], head[ROOM])
+        null = uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])
+        for event in range(gone, size):
+            for column in range(head[WHOLE_ROWS]):
+                whole[column, event - gone] = whole[column, event]
+            for column in range(head[NUMBER_ROWS]):
+                values[column, event - gone] = values[column, event]
+            for column in range(head[NULL_ROWS]):
+                null[column, event - gone] = null[column, event]
+        keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], linking.CHAINS + head[STAGES])
+        for key in range(head[KEY_ROOM]):
+            keys[key, LATEST] = max(keys[key, LATEST] - gone, -1)
+        head[SIZE], head[LINKED] = size - gone, head[LINKED] - gone
+        head[DECIDED] = max(head[DECIDED] - gone, 0)
+    return 0
+
+
+take_in, number_events, mark_needed, drop = Entry(taken_in), Entry(numbered), Entry(marked), Entry(dropped)
+
+
+@cache
+def kernels_are_ready() -> bool:
+    """Are the kernels compiled, or in the cache?"""
+    entries = (take_in, number_events, mark_needed, drop)
+    return not COMPILES or all(entry.__wrapped__.is_ready() for entry in entries)  # type: ignore[attr-defined]
+
+
+class Intake:
+    """What takes tables into the searches of all queries of a step."""
+
+    def __init__(self, cores: Sequence[Core], shared: Sequence[KeyNumbers]) -> None:
+        self._cores, self._shared = cores, shared
+        self._type = cores[0].plan.bound.schema.type if cores else None
+        names = sorted(frozenset().union(*(core.reader.types for core in cores)))
+        self._types = pa.array(names, pa.string())
+        self._masks = np.array(
+            [[core.reader.mask_of_type(name) for name in (*names, None)] for core in cores], np.int64
+        )
+        self._needs = np.array([core.every_event for core in cores])[:, None] | (self._masks != 0)
+        self._queries = np.zeros((len(cores), OF_QUERY), np.int64)
+        self._conditions: list[OneEventTest] = []
+        conditions: dict[tuple[str, bool], int] = {}
+        tests: list[tuple[int, int]] = []
+        places: dict[KeyNumbers | None, int] = {keys: place for place, keys in enumerate(shared)}
+        for query, core in zip(self._queries, cores, strict=True):
+            ends = [len(tests)]
+            for own in core.reader.tests:
+                for place, component, part in own:
+                    key = told_of_any(part), component.any
+                    if key not in conditions:
+                        conditions[key] = len(conditions)
+                        self._conditions.append((place, component, part))
+                    tests.append((1 << place, conditions[key]))
+                ends.append(len(tests))
+            query[HEAD], query[EVERY] = core.head.ctypes.data, core.every_event
+            query[TESTS], query[FIRSTS], query[TESTS_END] = ends
+            query[KEY_ROW] = places.get(core.reader.shared, -1)
+        self._tests = np.array(tests or [(0, 0)], np.int64)
+
+    def is_ready(self, events: int) -> bool:
+        """Do the queries share their keys, and are the kernels there, or are there events enough to wait for them?"""
+        for core in self._cores:
+            if core.calls is None or (core.reader.shared is None and core.keys):
+                return False
+        return events > FEW_EVENTS or kernels_are_ready()
+
+    def take(self, table: pa.Table, times: Int64s) -> npt.NDArray[np.bool_]:
+        """Takes a table in; which of its events some query may need. Then their numbers in the log are asked for."""
+        rows = table.num_rows
+        with sharing():
+            codes = self._codes(table)
+            counts = self._needs @ np.bincount(codes, minlength=self._masks.shape[1])  # the most that each can need
+            any_needs = np.flatnonzero(self._needs.any(axis=0)[codes])
+            keys = np.full((len(self._shared), rows), -1, np.int64)
+            for own, shared in zip(keys, self._shared, strict=True):
+                own[any_needs] = shared.of_rows(table, any_needs)
+            answers = np.zeros((max(1, len(self._conditions)), rows), np.uint8)
+            for answer, (_, component, part) in zip(answers, self._conditions, strict=False):
+                answer[:] = passed(table, part, component.any)
+            columns = self._columns(table)
+        for query, core, count in zip(self._queries, self._cores, counts.tolist(), strict=True):
+            core.make_room(count)
+            reader = core.reader
+            if reader.shared is not None:
+                reader.make_room_for_keys(count)
+                core.make_room_for_keys(min(reader.known + count, len(reader.shared)))
+                query[OWN_AT], query[OF_OWN_AT] = reader.own.ctypes.data, reader.of_own.ctypes.data
+                query[KNOWN] = reader.known
+            else:
+                core.make_room_for_keys(1)
+        wanted = np.zeros((1, rows), np.uint8)
+        most = max((len(shared) for shared in self._shared), default=0)
+        times = np.ascontiguousarray(times)
+        take_in.direct()(self._queries, codes, times, keys, answers, self._masks, self._tests, wanted, most)
+        del columns  # its addresses are those of what was copied
+        for query, core in zip(self._queries, self._cores, strict=True):
+            core.reader.known = int(query[KNOWN])
+        taken: npt.NDArray[np.bool_] = wanted[0].view(bool)
+        return taken
+
+    def number(self, numbers: Int64s) -> None:
+        """The events that were taken have these numbers in the log."""
+        number_events.direct()(self._queries, numbers)
+        for place in np.flatnonzero(self._queries[:, DISORDER]).tolist():
+            self._cores[place].put_in_order()
+
+    def _codes(self, table: pa.Table) -> Int64s:
+        """The number of the type of each event."""
+        if self._type is None:
+            return np.full(table.num_rows, len(self._types), np.int64)
+        column = table.column(self._type)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+            return np.full(table.num_rows, len(self._types), np.int64)
+        found = pc.index_in(column.cast(pa.string()), self._types).fill_null(len(self._types))
+        codes: Int64s = found.to_numpy().astype(np.int64)
+        return codes
+
+    def _columns(self, table: pa.Table) -> list[Any]:
+        """What conditions read of the whole table, whose addresses queries get."""
+        columns, every = list[Any](), np.arange(table.num_rows)
+        for query, core in zip(self._queries, self._cores, strict=True):
+            layout = core.form.layout
+            if layout.attributes:
+                read = fill(layout, table, every, core.plan.bound.schema)
+                query[WHOLES_AT], query[NUMBERS_AT] = read.whole.ctypes.data, read.number.ctypes.data
+                query[NULLS_AT] = read.null.ctypes.data
+                columns.append(read)
+        return columns
+
+    def can_drop(self) -> bool:
+        """Do times alone say which events are gone?"""
+        return all(
+            core.plan.exchange.retention.reach is not None and not core.form.moments.always for core in self._cores
+        )
+
+    def needed(self, until: int, rows: int) -> npt.NDArray[np.bool_]:
+        """Which events of the log are needed when time has passed all up to `until`."""
+        ends = [until - (core.plan.exchange.retention.reach or 0) for core in self._cores]
+        needed = np.zeros((1, rows), np.uint8)
+        mark_needed.direct()(self._queries, np.array(ends, np.int64), needed)
+        found: npt.NDArray[np.bool_] = needed[0].view(bool)
+        return found
+
+    def drop(self, numbers: Int64s) -> None:
+        """Drops the others; those that stay have these numbers in the log now."""
+        drop.direct()(self._queries, numbers)
+        for core in self._cores:
+            core.tidy()
+        for shared in self._shared:
+            shared.forget([core.reader for core in self._cores if core.reader.shared is shared])

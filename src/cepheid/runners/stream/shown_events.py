@@ -1,0 +1,65 @@
+"""The rows of matches that are shown as their events, of all queries of a step at once.
+
+The events of all matches are taken out of the log in one piece, and become structs once for each place of a pattern.
+Each query gets a slice of them: its own arrays would take longer than the search of a query with few matches.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.matches import MISSING, Matches
+from cepheid.engine.data.table import times_of
+from cepheid.runners.stream.event_log import EventLog
+from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan
+
+
+def shown_at_once(
+    log: EventLog, events: pa.Schema, found: Mapping[int, Matches], plans: Sequence[WorkerPlan]
+) -> dict[int, pa.RecordBatch]:
+    """The rows of queries with one event for each variable, by the number of the query; others are left out."""
+    alike: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
+    for number, matches in found.items():
+        bound = plans[number].plan.bound
+        kind = events.field(bound.schema.time).type
+        if bound.returns is not None or len(matches) > MATCHES_AT_ONCE:
+            continue
+        if kind != pa.int64() and not pa.types.is_timestamp(kind):
+            continue
+        if all(each.offsets is None and not (each.rows == MISSING).any() for each in matches.chosen):
+            alike[(bound.schema.time, *bound.schema.names, len(matches.chosen))].append(number)
+    shown: dict[int, pa.RecordBatch] = {}
+    for numbers in alike.values():
+        shown |= _shown(log, events, {number: found[number] for number in numbers}, plans)
+    return shown
+
+
+def _shown(
+    log: EventLog, events: pa.Schema, found: Mapping[int, Matches], plans: Sequence[WorkerPlan]
+) -> dict[int, pa.RecordBatch]:
+    """The rows of queries that read the same columns and have as many variables."""
+    first = plans[next(iter(found))].plan.bound
+    names, time, places = first.schema.names, first.schema.time, len(first.positives)
+    every = list(found.values())
+    rows: list[Int64s] = [matches.chosen[place].rows for place in range(places) for matches in every]
+    total = sum(map(len, every))
+    taken = dict(zip(events.names, log.arrays(np.concatenate(rows)), strict=True))
+    times = times_of(pa.table({time: taken[time]}), time).reshape(places, total)
+    kind = events.field(time).type
+    arrays = [pa.array(each, pa.int64()).view(kind) for each in (times.min(axis=0), times.max(axis=0))]
+    for place in range(places):
+        own = [taken[name].slice(place * total, total) for name in names]
+        arrays.append(pa.StructArray.from_arrays(own, names))
+    shown, start, kinds = {}, 0, [array.type for array in arrays]
+    for number, matches in found.items():
+        schema = plans[number].schema
+        if schema.types == kinds:
+            own = [array.slice(start, len(matches)) for array in arrays] if len(found) > 1 else arrays
+            shown[number] = pa.RecordBatch.from_arrays(own, schema=schema)
+        start += len(matches)
+    return shown
