@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, storage
-from cepheid.engine.data.layout import BEGINS, MASK, POSITION, PRECISE_FACTS, TIME, Events
-from cepheid.engine.data.matches import NEVER, Chosen, Matches
+from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, POSITION, PRECISE_FACTS, TIME, Events
+from cepheid.engine.data.matches import NEVER, Chosen, Matches, joined
 from cepheid.engine.data.table import ordered
 from cepheid.engine.data.value_index import no_index
 from cepheid.engine.incremental import by_runs, by_stacks, linking
@@ -48,7 +49,9 @@ from cepheid.engine.kernels.memory import address_of, address_of_kernel
 from cepheid.engine.kernels.stop import STOP, briefly
 from cepheid.engine.limits import check_limit
 from cepheid.engine.retention import retained
+from cepheid.engine.scoring.edges import build_edges
 from cepheid.engine.search.incremental_events import Arrived, KeyNumbers, Reader
+from cepheid.engine.search.queues import QueueSearch, queue_search
 from cepheid.engine.search.runs.by_value import Waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import OVERFLOW
@@ -82,7 +85,7 @@ class PushedMatches(NamedTuple):
     known: Int64s
 
 
-Found = PushedMatches | Replayed
+Found = PushedMatches | Replayed | Matches
 
 
 class Calls(NamedTuple):
@@ -110,11 +113,14 @@ class Core:
         self.reader = Reader(self.plan, layout, self.keys, schema, shared)
         self.every_event = self.plan.scan.every_event
         self.head = np.zeros(linking.HEAD_SIZE, np.int64)
-        name = "stepping" if self.form.replays else "by_runs" if self.form.by_runs else "by_stacks"
+        name = (
+            "stepping" if self.form.replays or self.form.by_queues else "by_runs" if self.form.by_runs else "by_stacks"
+        )
         self._name = f"incremental.{name}"
         self._tables: list[Any] = []  # what lies at the addresses in `head`
         self._predicates: dict[bool, Any] = {}  # by whether kernels are interpreted: the condition, and addresses
         self.calls: Calls | None = None  # None: not compiled yet
+        self._queues: QueueSearch | None = None
         stored = [storage(kind) for _, kind, _ in layout.attributes]
         self.room = FIRST_ROOM
         self.facts = np.zeros((FACTS_OF_EVENT, self.room), np.int64)
@@ -370,7 +376,7 @@ class Core:
     def _addresses(self) -> tuple[Any, int, int]:
         """The condition, its address, and that of the search."""
         compiled = compiled_for_now(self.form).compiled
-        if compiled is None:
+        if compiled is None or self.form.by_queues:
             return None, 0, 0
         predicate, search = compiled.predicate.call, by_runs.search if self.form.by_runs else by_stacks.search
         return predicate, address_of(predicate), address_of_kernel(search.__wrapped__)
@@ -388,9 +394,7 @@ class Core:
                 case linking.NEEDS_SIDE:
                     self._make_room_side_by_side(2 * int(self.head[NEEDED]))
                 case linking.REPLAY:
-                    rows = self.facts[ROW, self._side[1][: self.head[SIDE_SIZE]]]
-                    batches = self._replay(rows, int(self.head[AFTER]), int(self.head[UNTIL]))
-                    found += [Replayed(batches)] if batches else []
+                    found += self._searched_again(self._side[1][: self.head[SIDE_SIZE]])
                     self.head[DONE] = self.head[linking.BUSY]
                 case linking.NOT_BRIEF | linking.STOPPED:
                     if self.head[MATCHES]:
@@ -402,6 +406,38 @@ class Core:
                     check_limit(self.plan, name, True)
             returned = self._called(lambda calls: calls.go_on(self.head))
         return found
+
+    def _searched_again(self, laid: Int64s) -> list[Found]:
+        """What is found among events of some keys, key after key, the latest first."""
+        interval = int(self.head[AFTER]), int(self.head[UNTIL])
+        if self.form.replays:
+            batches = self._replay(self.facts[ROW, laid], *interval)
+            return [Replayed(batches)] if batches else []
+        matches = answer("search.queues", len(laid), lambda: self._by_queues(laid[::-1], interval))
+        return [matches] if len(matches) else []
+
+    def _by_queues(self, laid: Int64s, interval: tuple[int, int]) -> Matches:
+        """The matches of which events may be missing."""
+        number, facts = len(laid), self.facts.take(laid, axis=1)
+        other = facts[KEY, 1:] != facts[KEY, :-1]
+        facts[INSTANT, 0] = 0
+        facts[INSTANT, 1:] = np.cumsum(other | (facts[TIME, 1:] != facts[TIME, :-1]))
+        starts = np.concatenate([[0], np.flatnonzero(other) + 1, [number]])
+        tables: tuple[Any, ...] = (self.whole, self.number, self.null)
+        whole, numbers, null = (table.take(laid, axis=1) for table in tables)
+        read = Columns(whole, numbers, null, self.form.literals, np.empty(0, np.float64), np.zeros((0, 0), np.int64))
+        search = self._queue_search()
+        events = Events(facts[:PRECISE_FACTS], starts, np.zeros((0, number), np.int64), True)
+        combinations = float((np.diff(starts).astype(np.float64) ** len(self.plan.bound.positives)).sum())
+        with briefly(combinations <= linking.BRIEF and STOP[0] == 0):
+            return search.found(events, read, read, facts[ROW], interval)[0]
+
+    def _queue_search(self) -> QueueSearch:
+        compiled = compiled_for_now(self.form).compiled
+        assert compiled is not None
+        if self._queues is None or self._queues.compiled is not compiled:
+            self._queues = queue_search(self.plan, self.plan.bound, build_edges(self.plan))
+        return self._queues
 
     def _listed(self) -> PushedMatches:
         matches, matched = int(self.head[MATCHES]), int(self.head[MATCHED])
@@ -461,6 +497,8 @@ class Core:
     def matches(self, results: Sequence[Found]) -> Matches | Replayed:
         """Matches as engines return them; the rows are the numbers of the events."""
         found = [each for each in results if isinstance(each, PushedMatches)]
+        if self.form.by_queues:
+            return reduce(joined, [each for each in results if isinstance(each, Matches)])
         if self.form.replays:
             return Replayed([batch for each in results if isinstance(each, Replayed) for batch in each.batches])
         events = np.concatenate([each.events for each in found])

@@ -44,8 +44,10 @@ def refusal(plan: Plan, schema: pa.Schema) -> str | None:
     """Why the events of a key are searched by the engine as a table of their own; None: they are not."""
     plan = decided(plan)
     bound = plan.bound
-    if plan.engine not in ("sequence", "runs", "states") or plan.is_lossy or plan.is_imprecise:
+    if plan.engine not in ("sequence", "runs", "states", "queues") or plan.is_imprecise:
         return f"engine {plan.engine} has no incremental form"
+    if plan.is_lossy and (why := _refused_loss(plan)) is not None:
+        return why
     if set(plan.partition) != set(bound.equivalence) or plan.compared or bound.may_lack:
         return "an equivalence test does not part its events"
     if bound.summary is not None or plan.output.mode is not s.OutputMode.ALL:
@@ -66,9 +68,18 @@ def refusal(plan: Plan, schema: pa.Schema) -> str | None:
         return "a search that may be cut off is begun anew"
     if not _are_plain(plan.partition, schema):
         return "its key has a type that Python does not compare as SQL does"
-    if plan.engine != "sequence" and isinstance(automaton_of(bound), str):
+    if plan.engine in ("runs", "states") and isinstance(automaton_of(bound), str):
         return "its pattern has no automaton"
     return _refused_columns(_compiled(plan)[0])
+
+
+def _refused_loss(plan: Plan) -> str | None:
+    """The same where events may be missing."""
+    if plan.engine != "queues" or plan.match.hashed is not None:
+        return "events that may be missing are tied together by equal values"
+    if plan.bound.strategies != {s.Strategy.SKIP_TILL_ANY} or plan.exchange.retention.decides_late:
+        return "events that may be missing are looked for in order of time"
+    return "the window counts events" if plan.bound.window is not None and plan.bound.window.events else None
 
 
 def _are_plain(keys: Sequence[str], schema: pa.Schema) -> bool:
@@ -146,6 +157,11 @@ class Form:
         return self.plan.bound.summary is not None or self.plan.output.mode is s.OutputMode.NON_OVERLAP
 
     @property
+    def by_queues(self) -> bool:
+        """Is it for the engine of missing events?"""
+        return self.compiled is not None and self.plan.is_lossy
+
+    @property
     def by_runs(self) -> bool:
         """Is it for the run engine?"""
         return self.graph is not None
@@ -212,7 +228,7 @@ class Form:
     @cached_property
     def tables(self) -> list[Any]:
         """The tables of the program and the graph."""
-        if self.compiled is None:
+        if self.compiled is None or self.by_queues:
             return []
         program = self.compiled.program
         nothing = np.zeros((0, 1), np.int64)
@@ -235,13 +251,13 @@ class Form:
             linking.DEADLINE: moments.deadline,
             linking.FIRSTS: (1 << len(bound.positives)) - 1 if plan.is_lossy else self._edges[0],
             linking.ALWAYS: int(moments.always),
-            linking.REPLAYS: int(self.replays),
+            linking.REPLAYS: int(self.replays or self.by_queues),
         }
         return known | self._of_program()
 
     def _of_program(self) -> dict[int, int]:
         """What the kernels of an engine are told."""
-        if self.compiled is None:
+        if self.compiled is None or self.by_queues:
             return {}
         plan, program, widths = self.plan, self.compiled.program, self.widths
         bound = plan.bound
@@ -282,6 +298,8 @@ def _compiled(plan: Plan) -> tuple[CompiledProgram, Graph | None]:
     if plan.engine == "sequence":
         order = tuple(range(len(plan.bound.positives) - 1, -1, -1))  # construction walks backwards
         return compile_program(plan.bound, order=order, push=plan.push_predicates), None
+    if plan.is_lossy:
+        return compile_program(plan.bound, order="any", variants=True), None
     return compile_runs(plan.bound)
 
 

@@ -343,6 +343,8 @@ class Resident:
             first[inside] = np.minimum(first[inside], begins)
             last[inside] = np.maximum(last[inside], ends)
         arrays = [*(pa.array(each, pa.int64()).view(kind) for each in (first, last)), *shown]
+        if matches.probability is not None:
+            arrays.append(pa.array(matches.probability))
         if [array.type for array in arrays] != worker_plan.schema.types:
             return None
         return pa.RecordBatch.from_arrays(arrays, schema=worker_plan.schema)
