@@ -153,9 +153,7 @@ class RowQuery(PatternQuery):
         from cepheid.diagnose.row_patterns import RowSubject
         from cepheid.runners.rows import bound_to
 
-        return RowSubject(
-            self.clause, bound_to(self.clause, table.schema, options.tz), table, options.limits, most_events
-        )
+        return RowSubject(self.clause, bound_to(self.clause, table.schema, options.tz), table, options, most_events)
 
     def __str__(self) -> str:
         return self.clause.text.strip()

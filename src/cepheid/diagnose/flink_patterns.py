@@ -12,7 +12,7 @@ from cepheid.diagnose.patterns import MOST_EVENTS, MOST_MATCHES, Variant
 from cepheid.diagnose.relax import thinned
 from cepheid.errors import QueryError
 from cepheid.language.flink.pattern import NEGATIVE, NO_SKIP, Contiguity, Pattern, condition_text, part_text
-from cepheid.runners.flink import automaton_for, count_pattern
+from cepheid.runners.flink import FlinkLanguage
 from cepheid.runners.options import FlinkOptions
 
 
@@ -97,7 +97,7 @@ class FlinkSubject:
 
     def _count(self, pattern: Pattern, options: FlinkOptions | None = None) -> int:
         asked = options or self.options
-        return count_pattern(automaton_for(pattern, self.table.schema, asked), self.table, asked)
+        return FlinkLanguage(pattern).bind(self.table.schema, asked).count(self.table)
 
 
 def _linked(parts: Sequence[Pattern]) -> Pattern:

@@ -18,8 +18,8 @@ from cepheid.language import pattern as p
 from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause, SkipTo
-from cepheid.plan.options import Limits
-from cepheid.runners.rows import count_clause
+from cepheid.runners.options import RowOptions
+from cepheid.runners.rows import RowSearch
 
 
 class RowSubject:
@@ -28,9 +28,9 @@ class RowSubject:
     between = "write a label without a definition between them, such as A X* B"
 
     def __init__(
-        self, clause: Clause, bound: BoundClause, table: pa.Table, limits: Limits, most: int | None = None
+        self, clause: Clause, bound: BoundClause, table: pa.Table, options: RowOptions, most: int | None = None
     ) -> None:
-        self.clause, self.bound, self.limits = clause, bound, limits
+        self.clause, self.bound, self.options = clause, bound, options
         self.table, self.sample = thinned(table, bound.partition_by, most or MOST_EVENTS)
         self.text, self.events = clause.text.strip(), table.num_rows
 
@@ -52,7 +52,7 @@ class RowSubject:
 
     def matches(self) -> int:
         """How many matches there are."""
-        return count_clause(self.bound, self.table, self.limits)
+        return RowSearch(self.bound, self.table.schema, self.options).count(self.table)
 
     def beginnings(self) -> Sequence[Variant]:
         """The pattern cut off behind each of its parts."""
@@ -90,8 +90,8 @@ class RowSubject:
     def _variant(self, kind: str, text: str, bound: BoundClause) -> Variant:
         if bound.skip in (SkipTo.FIRST, SkipTo.LAST):  # a part may lack the label
             bound = replace(bound, skip=SkipTo.PAST_LAST_ROW, skip_labels=None)
-        limits = replace(self.limits, max_matches=MOST_MATCHES)
-        return Variant(kind, text, lambda: count_clause(bound, self.table, limits))
+        search = RowSearch(bound, self.table.schema, replace(self.options, max_matches=MOST_MATCHES))
+        return Variant(kind, text, lambda: search.count(self.table))
 
 
 def _parts(pattern: p.Pattern) -> tuple[p.Pattern, ...]:

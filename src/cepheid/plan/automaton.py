@@ -6,16 +6,16 @@ stands on edges as a condition is for the language to say (`Guard`), and so is h
 - Query text (`plan/lowering.py`): a guard is a tuple of tests on the event and on earlier ones. All edges are followed.
   `forbids` lists the negated components between the event before and this one. `reached_by` is the selection strategy,
   which also says what an IGNORE edge lets pass. PROCEED closes a Kleene group, or ends a match in the final state.
-- Row patterns (MATCH_RECOGNIZE): `rank` is the order of preference, the lowest first. A step that takes a row is a TAKE
-  edge whose `variable` is the label; a split is a state with two PROCEED edges, ranks 0 and 1; a jump is one PROCEED
-  edge; an anchor is a PROCEED edge with a guard. An iteration that takes no row ends its loop, which is a guard, too.
+- Row patterns (`plan/row_lowering.py`): `rank` is the order of preference, the lowest first. A step that takes a row is
+  a TAKE edge whose `variable` is the label; a split is a state with two PROCEED edges, ranks 0 and 1; a jump is one
+  PROCEED edge; an anchor is a PROCEED edge with a guard. An iteration that takes no row ends its loop: a guard, too.
 - Flink's patterns: guards are formulas over numbered conditions, `rank` is the place of an edge among those of its
   state, and states may also be STOP (a forbidden event gives the run up) or PENDING (complete at the window's end).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeAlias, TypeVar
@@ -88,6 +88,16 @@ class Automaton(Generic[Guard]):
     def end(self, state: State[Guard]) -> Edge[Guard] | None:
         """The edge on which a match ends in a state, if it can."""
         return next(self.proceeds(state, final=True), None)
+
+
+def edge_lines(automaton: Automaton[Guard], guard_text: Callable[[Guard], str]) -> Iterator[str]:
+    """The automaton as text, a line for each edge."""
+    for number, state in enumerate(automaton.states):
+        label = f"{state.name}{' (start)' if number == automaton.start else ''}"
+        for edge in state.edges:
+            way = f"{edge.action.value:<9}-> {automaton.states[edge.target].name:<16}"
+            yield f"{label:<20}{way}{guard_text(edge.guard)}".rstrip()
+            label = ""
 
 
 # --- automata of query text ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.flink.conditions import Atom
 from cepheid.language.flink.skip import AfterMatchSkipStrategy
 from cepheid.language.schema import Schema
-from cepheid.plan.automaton import Automaton, Edge, State
+from cepheid.plan.automaton import Automaton, Edge, State, edge_lines
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,7 @@ class FlinkAutomaton:
 
     def describe(self) -> str:
         """The automaton as text, a line for each edge."""
-        lines = []
-        for place, state in enumerate(self.states):
-            for edge in state.edges:
-                label = f"{state.name}{' (start)' if place == self.start else ''}" if edge.rank == 0 else ""
-                message = formula_text(edge.guard, self.atoms)
-                lines.append(f"{label:<20}{edge.action.value:<9}-> {self.states[edge.target].name:<16}{message}")
-        return "\n".join(lines)
+        return "\n".join(edge_lines(self.automaton, lambda guard: formula_text(guard, self.atoms)))
 
 
 def step_of(state: str) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.budget import within_budget
-from cepheid.engine.data.flink_runs import Arranged, arranged
+from cepheid.engine.data.flink_runs import arranged
 from cepheid.engine.data.matches import COMPLETE, Matches
 from cepheid.engine.engines import FLINK_ENGINES, FlinkEngine
 from cepheid.engine.jit_fallback import answer
@@ -68,13 +67,21 @@ class FlinkSearch(StepSearch):
         """The columns of the result."""
         return steps_schema(self.automaton, self.columns, self.options.partial)
 
-    def run(self, events: pa.Table, threads: int | None = None) -> pa.Table:
+    def found(self, events: pa.Table, threads: int) -> pa.Table:
         """The result over a table in memory."""
-        return run_pattern(self.automaton, events, self.options)
+        return assemble_steps(self.automaton, *self._matches(events), self.options.partial)
 
-    def count(self, events: pa.Table) -> int:
+    def counted(self, events: pa.Table) -> int:
         """How many matches there are."""
-        return count_pattern(self.automaton, events, self.options)
+        return int(np.count_nonzero(self._matches(events)[1].waiting == COMPLETE))
+
+    def _matches(self, table: pa.Table) -> tuple[pa.Table, Matches]:
+        automaton, asked = self.automaton, self.options
+        events, engine = arranged(automaton, table, asked.partition_by), engine_for(automaton, asked)
+        run = engine.load()
+        return events.table, answer(
+            engine.module, len(events.time), lambda: run(automaton, events, asked.partial, asked.limits)
+        )
 
     def check_stream(self) -> None:
         """An error for conditions that the kernel cannot evaluate."""
@@ -145,26 +152,6 @@ def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -
         if step in taken:
             raise QueryError(f"a step is called '{step}', as a column of the result", code="flink-pattern")
     return automaton
-
-
-def run_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> pa.Table:
-    """The result over a table in memory."""
-    with within_budget(options.limits.timeout, options.limits.max_bytes):
-        events = arranged(automaton, table, options.partition_by)
-        return assemble_steps(automaton, events.table, _found(automaton, events, options), options.partial)
-
-
-def count_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> int:
-    """How many matches there are in a table in memory."""
-    with within_budget(options.limits.timeout, options.limits.max_bytes):
-        found = _found(automaton, arranged(automaton, table, options.partition_by), options)
-    return int(np.count_nonzero(found.waiting == COMPLETE))
-
-
-def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -> Matches:
-    engine = engine_for(automaton, options)
-    run = engine.load()
-    return answer(engine.module, len(events.time), lambda: run(automaton, events, options.partial, options.limits))
 
 
 def engine_for(automaton: FlinkAutomaton, options: FlinkOptions) -> FlinkEngine:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from cepheid.budget import unbounded
+from cepheid.budget import unbounded, within_budget
+from cepheid.engine.search.row_pattern.parallel import available_threads
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.functions import registrations
 from cepheid.language.schema import Schema
@@ -52,7 +53,26 @@ class BoundSearch(ABC):
 class StepSearch(BoundSearch):
     """One whose state over a stream is a search of its own, which goes from watermark to watermark."""
 
+    options: PatternOptions
     functions: tuple[bytes, ...]  # the user's, pickled; a worker registers them first
+
+    def run(self, events: pa.Table, threads: int | None = None) -> pa.Table:
+        """The result over a table in memory, within the limits of the call."""
+        with within_budget(self.options.limits.timeout, self.options.limits.max_bytes):
+            return self.found(events, available_threads() if threads is None else threads)
+
+    def count(self, events: pa.Table) -> int:
+        """How many matches there are in a table in memory, within the limits of the call."""
+        with within_budget(self.options.limits.timeout, self.options.limits.max_bytes):
+            return self.counted(events)
+
+    @abstractmethod
+    def found(self, events: pa.Table, threads: int) -> pa.Table:
+        """The result over a table in memory, in so many threads."""
+
+    @abstractmethod
+    def counted(self, events: pa.Table) -> int:
+        """How many matches there are in a table in memory."""
 
     @property
     @abstractmethod

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.budget import within_budget
 from cepheid.engine.engines import ROW_ENGINES, RowEngine
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.row_pattern.computed_keys import with_keys
@@ -23,12 +22,14 @@ from cepheid.language.match_recognize.keys import with_columns
 from cepheid.language.match_recognize.syntax import Call, Clause, Identifier, Measure, Mode, Reference, Rows, Star
 from cepheid.language.schema import Schema
 from cepheid.language.zones import zone_called
-from cepheid.plan.options import Limits
+from cepheid.plan.automaton import edge_lines
+from cepheid.plan.row_lowering import lower_rows
 from cepheid.runners.languages import PatternLanguage, StepSearch
 from cepheid.runners.options import RowOptions
 from cepheid.runners.stream.rows import RowStream
 
 SIZE = "rows_of_match"
+MOST_EDGES = 60  # that EXPLAIN prints
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,26 @@ class RowSearch(StepSearch):
         """The columns of the result."""
         return result_schema(self.clause, self.columns)
 
-    def run(self, events: pa.Table, threads: int | None = None) -> pa.Table:
+    def found(self, events: pa.Table, threads: int) -> pa.Table:
         """The result over a table in memory."""
-        threads = available_threads() if threads is None else threads
-        return run_clause(self.clause, events, self.options.engine, threads, self.options.limits)
+        chosen, most = engine_called(self.options.engine), self.options.max_matches
+        run = chosen.load()
+        found = answer(chosen.module, events.num_rows, lambda: run(self.clause, events, threads, most), once=True)
+        if isinstance(found, pa.Table):
+            return found
+        schema = result_schema(self.clause, events.schema)
+        columns = [pa.array([row[at] for row in found], field.type) for at, field in enumerate(schema)]
+        return pa.Table.from_arrays(columns, schema=schema)
 
-    def count(self, events: pa.Table) -> int:
-        """How many matches there are."""
-        return count_clause(self.clause, events, self.options.limits, self.options.engine)
+    def counted(self, events: pa.Table) -> int:
+        """How many matches there are; the engine that cannot count lists the size of each."""
+        chosen, most = engine_called(self.options.engine), self.options.max_matches
+        count = chosen.load_count()
+        if count is not None:
+            return answer(chosen.module, events.num_rows, lambda: count(self.clause, events, available_threads(), most))
+        sizes = ((SIZE, Aggregated("count", (), final=True)),)
+        alone = replace(self, clause=replace(self.clause, rows=Rows.ONE, measures=sizes)).found(events, 1)
+        return sum(size >= least_rows(self.clause) for size in alone.column(SIZE).to_pylist())
 
     def check_stream(self) -> None:
         """An error for a clause that would keep every row, or that no time orders."""
@@ -148,19 +161,6 @@ def bound_to(clause: Clause, schema: pa.Schema, tz: str | None = None) -> BoundC
     return typed(bind_clause(clause, Columns(tuple(shown.names), frozenset(times), zone), keys), schema)
 
 
-def count_clause(clause: BoundClause, table: pa.Table, limits: Limits, engine: str = "auto") -> int:
-    """How many matches a clause reports over a table in memory."""
-    with within_budget(limits.timeout, limits.max_bytes):
-        chosen, most = engine_called(engine), limits.max_matches
-        count = chosen.load_count()
-        if count is not None:
-            return answer(chosen.module, table.num_rows, lambda: count(clause, table, available_threads(), most))
-        sizes = Aggregated("count", (), final=True)
-        alone = replace(clause, rows=Rows.ONE, measures=((SIZE, sizes),))
-        found = _run(alone, table, engine, 1, most).column(SIZE).to_pylist()
-        return sum(size >= least_rows(clause) for size in found)
-
-
 def with_times(clause: Clause) -> Clause:
     """The same with the times of a match's first and last row as measures, where rows have an order."""
     taken = {measure.name.name.lower() for measure in clause.measures}
@@ -172,26 +172,6 @@ def with_times(clause: Clause) -> Clause:
     return replace(clause, measures=(*clause.measures, *more))
 
 
-def run_clause(
-    clause: BoundClause, table: pa.Table, engine: str = "auto", threads: int = 1, limits: Limits | None = None
-) -> pa.Table:
-    """The result of a clause over a table in memory."""
-    limits = limits or Limits()
-    with within_budget(limits.timeout, limits.max_bytes):
-        return _run(clause, table, engine, threads, limits.max_matches)
-
-
-def _run(clause: BoundClause, table: pa.Table, engine: str, threads: int, most: int) -> pa.Table:
-    chosen = engine_called(engine)
-    run = chosen.load()
-    found = answer(chosen.module, table.num_rows, lambda: run(clause, table, threads, most), once=True)
-    if isinstance(found, pa.Table):
-        return found
-    schema = result_schema(clause, table.schema)
-    columns = [pa.array([row[at] for row in found], field.type) for at, field in enumerate(schema)]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
 def engine_called(name: str) -> RowEngine:
     """The engine of this name, or for `auto` the first one."""
     return next(iter(ROW_ENGINES.values())) if name == "auto" else ROW_ENGINES[name]
@@ -199,8 +179,11 @@ def engine_called(name: str) -> RowEngine:
 
 def explain_clause(clause: Clause, schema: pa.Schema | None = None, tz: str | None = None) -> str:
     """What would be done for a clause."""
-    lines = ["Row pattern", *(f"  {line.strip()}" for line in clause.text.strip().splitlines()), "", "Search"]
-    lines.append("  preferred match at each row, by backtracking")
+    lines = ["Row pattern", *(f"  {line.strip()}" for line in clause.text.strip().splitlines()), "", "Automaton"]
+    edges = list(edge_lines(lower_rows(clause.pattern), str))
+    lines += [f"  {line}" for line in edges[:MOST_EDGES]]
+    lines += [f"  and {len(edges) - MOST_EDGES:,} edges more"] if len(edges) > MOST_EDGES else []
+    lines += ["", "Search", "  preferred match at each row, by backtracking: the first edge of a state first"]
     if schema is None:
         return "\n".join(lines)
     bound = bound_to(clause, schema, tz)

@@ -16,7 +16,8 @@ from cepheid.language.check import check
 from cepheid.language.match_recognize.parse import parse_clause
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import DataType, Schema
-from cepheid.runners.rows import bound_to, run_clause
+from cepheid.runners.options import RowOptions
+from cepheid.runners.rows import RowLanguage
 
 COLUMNS = {
     "ts": DataType.TIME,
@@ -73,7 +74,7 @@ class Example:
             if self.source.startswith(ROW_PATTERN):
                 schema = pa.schema({name: _ARROW[kind] for name, kind in COLUMNS.items()})
                 clause = parse_clause(self.source, self.options.get("dialect", "spark"))
-                run_clause(bound_to(clause, schema), schema.empty_table())
+                RowLanguage(clause).bind(schema, RowOptions()).run(schema.empty_table())
             elif self.is_python:
                 built = eval(self.source, dict(_PYTHON))
                 if isinstance(built, build.Pattern):

@@ -1,23 +1,19 @@
-"""A pattern as a program for backtracking: a few kinds of steps, the preferred way on first.
-
-`A*` becomes: split to the body or past it; the body; split back or on. An iteration that takes no row is the last one,
-as in Trino: where a body may be empty, a register keeps the row at which its iteration began.
-"""
+"""The automaton of a row pattern (plan/row_lowering.py) as arrays: a step for each state, for backtracking."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.budget import checkpoint, paced
+from cepheid.budget import checkpoint
 from cepheid.engine.data.arrays import Int32s
-from cepheid.errors import QueryError
 from cepheid.language import pattern as p
+from cepheid.plan.automaton import Action, Kind, State
+from cepheid.plan.row_lowering import Asks, RowGuard, lower_rows
 
-MAX_STEPS = 30_000
 TAKE, SPLIT, JUMP, AT_START, AT_END, REMEMBER, LOOP, DONE = range(8)
+_ASKING = {Asks.AT_START: AT_START, Asks.AT_END: AT_END, Asks.ITERATION: REMEMBER}
 KEYED = -2  # Program.memory from here downwards: splits whose failures are remembered under keys (memory.py)
 
 
@@ -42,26 +38,6 @@ class Program(NamedTuple):
     lasting: int  # bits below this one hold for every start, the others only for the one they were set at
 
 
-@dataclass
-class _Steps:
-    """The program while it is made: one row per step."""
-
-    labels: dict[str, int]
-    rows: list[list[int]] = field(default_factory=list)
-    registers: int = 0
-
-    def add(self, kind: int, left: int = 0, right: int = 0, label: int = -1, excluded: int = 0) -> int:
-        if len(self.rows) >= MAX_STEPS:
-            hint = "use fewer repetitions, or fewer parts of PERMUTE"
-            raise QueryError("the pattern is too large", hint=hint, code="too-large")
-        self.rows.append([kind, left, right, label, right, excluded])
-        return len(self.rows) - 1
-
-    def branch(self, at: int, preferred: int, other: int, greedy: bool = True) -> None:
-        self.rows[at][1:3] = [preferred, other] if greedy else [other, preferred]
-        self.rows[at][4] = other
-
-
 def compile_pattern(
     pattern: p.Pattern,
     labels: tuple[str, ...],
@@ -77,106 +53,52 @@ def compile_pattern(
     >>> compile_pattern(p.Repeat(p.Single("A"), 1, None), ("A",), frozenset()).kind.tolist()
     [0, 6, 7]
     """
-    steps = _Steps({label: number for number, label in enumerate(labels)})
-    _compile(p.joined_repeats(pattern), steps, 0)
-    steps.add(DONE)
-    table = np.array(steps.rows, np.int32).T
-    lasting = _forgetful(steps, {steps.labels[label] for label in path_labels})
-    numbered = _forgetful(steps, {steps.labels[label] for label in path_labels - number_labels})
-    brief = _forgetful(steps, {steps.labels[label] for label in path_labels - start_labels})
-    memory = np.full(len(steps.rows), -1, np.int32)
+    place = {label: number for number, label in enumerate(labels)}
+    steps = [_step(state, place) for state in lower_rows(pattern).states]
+    table = np.array(steps, np.int32).T
+    lasting, numbered, brief = (
+        _forgetful(steps, {place[label] for label in looks_back})
+        for looks_back in (path_labels, path_labels - number_labels, path_labels - start_labels)
+    )
+    memory = np.full(len(steps), -1, np.int32)
     memory[lasting] = np.arange(len(lasting))
     known = {*lasting, *numbered}
     others = [number for number in brief if number not in known]
     memory[others] = np.arange(len(lasting), len(lasting) + len(others))
-    keyed = [number for number, row in enumerate(steps.rows) if row[0] in (SPLIT, LOOP) and memory[number] < 0]
+    keyed = [number for number, row in enumerate(steps) if row[0] in (SPLIT, LOOP) and memory[number] < 0]
     memory[keyed] = KEYED - np.arange(len(keyed))
     kind, left, right, label, exits, excluded = (np.ascontiguousarray(row) for row in table)
     bits = len(lasting) + len(others)
-    return Program(kind, left, right, label, exits, excluded, memory, steps.registers, bits, len(lasting))
+    registers = int(label[kind == REMEMBER].max(initial=-1)) + 1
+    return Program(kind, left, right, label, exits, excluded, memory, registers, bits, len(lasting))
 
 
-def _compile(pattern: p.Pattern, steps: _Steps, excluded: int) -> None:
-    match pattern:
-        case p.Single(label=label):
-            steps.add(TAKE, label=steps.labels[label], excluded=excluded)
-        case p.Sequence(parts=parts):
-            for part in parts:
-                _compile(part, steps, excluded)
-        case p.Choice(parts=parts):
-            _choice(parts, steps, excluded)
-        case p.AnyOrder():
-            _choice(p.orders(pattern).parts, steps, excluded)
-        case p.Excluded(part=part):
-            _compile(part, steps, 1)
-        case p.Repeat(most=None):
-            _unbounded(pattern, steps, excluded)
-        case p.Repeat():
-            _bounded(pattern, steps, excluded)
-        case p.Start():
-            steps.add(AT_START)
-        case p.End():
-            steps.add(AT_END)
+def _step(state: State[RowGuard], labels: dict[str, int]) -> list[int]:
+    """The step of a state: its kind, left, right, label or register, exit, and is its row left out?"""
+    if state.kind is Kind.FINAL:
+        return [DONE, 0, 0, -1, 0, 0]
+    edge, *others = state.edges
+    if edge.action is Action.TAKE:
+        return [TAKE, 0, 0, labels[edge.variable], 0, int(edge.guard.asks is Asks.LEFT_OUT)]
+    if others:
+        again = next((each.guard for each in state.edges if each.guard.asks is Asks.AGAIN), None)
+        kind, register = (SPLIT, -1) if again is None else (LOOP, again.register)
+        targets = edge.target, others[0].target
+        return [kind, *targets, register, max(targets), 0]  # what it leaves to lies behind what is inside
+    if edge.guard.asks is Asks.NOTHING:
+        return [JUMP, edge.target, 0, -1, 0, 0]
+    return [_ASKING[edge.guard.asks], 0, 0, edge.guard.register, 0, 0]
 
 
-def _choice(parts: tuple[p.Pattern, ...], steps: _Steps, excluded: int) -> None:
-    jumps = []
-    for part in parts[:-1]:
-        split = steps.add(SPLIT)
-        _compile(part, steps, excluded)
-        jumps.append(steps.add(JUMP))
-        steps.branch(split, split + 1, len(steps.rows))
-    _compile(parts[-1], steps, excluded)
-    for jump in jumps:
-        steps.rows[jump][1] = len(steps.rows)
-
-
-def _several(part: p.Pattern, count: int, steps: _Steps, excluded: int) -> None:
-    """A part so many times; one without steps, such as `()`, is the same however often it stands there."""
-    for _ in paced(range(count)):
-        before = len(steps.rows)
-        _compile(part, steps, excluded)
-        if len(steps.rows) == before:
-            return
-
-
-def _unbounded(repeat: p.Repeat, steps: _Steps, excluded: int) -> None:
-    entry = steps.add(SPLIT) if repeat.least == 0 else None
-    _several(repeat.part, repeat.least - 1, steps, excluded)
-    register = -1
-    if p.may_be_empty(repeat.part):
-        register = steps.registers
-        steps.registers += 1
-    body = len(steps.rows)
-    if register >= 0:
-        steps.add(REMEMBER, label=register)
-    _compile(repeat.part, steps, excluded)
-    loop = steps.add(LOOP, label=register)
-    steps.branch(loop, body, len(steps.rows), repeat.greedy)
-    if entry is not None:
-        steps.branch(entry, body, len(steps.rows), repeat.greedy)
-
-
-def _bounded(repeat: p.Repeat, steps: _Steps, excluded: int) -> None:
-    assert repeat.most is not None
-    _several(repeat.part, repeat.least, steps, excluded)
-    splits = []
-    for _ in range(repeat.most - repeat.least):
-        splits.append(steps.add(SPLIT))
-        _compile(repeat.part, steps, excluded)
-    for split in splits:
-        steps.branch(split, split + 1, len(steps.rows), repeat.greedy)
-
-
-def _forgetful(steps: _Steps, path_labels: set[int]) -> list[int]:
+def _forgetful(steps: list[list[int]], path_labels: set[int]) -> list[int]:
     """The splits from which no step is reached whose condition looks at the path.
 
     What is found from there does not depend on the path, so a second arrival at the same row need not be tried.
     """
-    count = len(steps.rows)
+    count = len(steps)
     onward: list[tuple[int, ...]] = []
     looks_back = np.zeros(count, bool)
-    for number, (kind, left, right, label, *_) in enumerate(steps.rows):
+    for number, (kind, left, right, label, *_) in enumerate(steps):
         looks_back[number] = kind == TAKE and label in path_labels
         onward.append((left, right) if kind in (SPLIT, LOOP) else (left,) if kind == JUMP else (number + 1,))
     onward[-1] = ()
@@ -187,4 +109,4 @@ def _forgetful(steps: _Steps, path_labels: set[int]) -> list[int]:
         for number in range(count - 1, -1, -1):
             looks_back[number] |= any(looks_back[target] for target in onward[number])
         changed = int(looks_back.sum()) > before
-    return [number for number, row in enumerate(steps.rows) if row[0] in (SPLIT, LOOP) and not looks_back[number]]
+    return [number for number, row in enumerate(steps) if row[0] in (SPLIT, LOOP) and not looks_back[number]]

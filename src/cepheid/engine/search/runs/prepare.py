@@ -10,6 +10,7 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.data.endings import with_endings
+from cepheid.engine.data.last_partners import with_last_partners
 from cepheid.engine.data.layout import Events, lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Matches
 from cepheid.engine.data.running_sums import with_running_sums
@@ -55,7 +56,7 @@ class Prepared:
 def prepare(plan: Plan, events: EventTable, which: Automata = "states") -> Prepared:
     """Compiles the query and lays its candidates out."""
     if plan.bound.is_linear:
-        plan, events = with_endings(with_running_sums(plan, events), events)
+        plan, events = with_endings(*with_last_partners(with_running_sums(plan, events), events))
     else:
         plan = replace(plan, match=replace(plan.match, bound=with_ends(plan.bound)))
     compiled, graph = compile_runs(plan.bound, which)
