@@ -16,7 +16,7 @@ from cepheid.engine.scoring.confidence.bounds import NO_WINDOW, tighten
 from cepheid.engine.scoring.confidence.by_intervals import by_intervals, has_intervals, intervals, widened
 from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_of
 from cepheid.engine.scoring.confidence.competing_tables import task
-from cepheid.engine.scoring.confidence.happened import by_who_happened, undecided
+from cepheid.engine.scoring.confidence.happened import Undecided, by_who_happened, new_buffers, sums_for, undecided
 from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants
 from cepheid.engine.scoring.confidence.order import (
     counted,
@@ -128,6 +128,19 @@ def test_order_and_window(events: list[Interval], window: int):
         assert quick == pytest.approx(expected) or (quick == -1.0 and length > 3)
 
 
+def from_event_to_event(
+    timed: Timed, chosen: Any, low: Any, high: Any, window: int, keys: Any
+) -> list[tuple[float, int, int]]:
+    """The answer of running sums, if they are for such competitors."""
+    room = new_buffers(len(keys), len(low), 0)
+    count, bits = undecided(timed.lower, timed.upper, timed.exists, low, high, keys, room.competing)
+    competing = Undecided(*(row[:count] for row in room.competing[1:5]), bits)
+    if bits < 0:
+        return []
+    room = room._replace(sums=np.full(sums_for(competing, low, high), np.nan))
+    return [by_who_happened(timed, competing, chosen, low, high, window, room)]
+
+
 @st.composite
 def disturbed(draw: Any) -> tuple[list[Interval], int, int, list[tuple[int, int]]]:
     """The events of a match, its competitors, and who disturbs which gaps."""
@@ -163,9 +176,7 @@ def test_competitors(case: tuple[list[Interval], int, int, list[tuple[int, int]]
     job = task(timed, chosen, low, high, window, keys)
     ways = [swept, enumerate_instants] + ([by_pairs_of_instants] if job.disturbs.shape[0] == 0 else [])
     results = [way(job) if way is by_pairs_of_instants else way(job, unweighed()) for way in ways]
-    competing = undecided(timed.lower, timed.upper, timed.exists, low, high, keys)
-    if competing.bits >= 0:
-        results.append(by_who_happened(timed, competing, chosen, low, high, window))
+    results += from_event_to_event(timed, chosen, low, high, window, keys)
     for found, first, last in results:
         assert found == pytest.approx(expected, abs=1e-12)
         assert (found > 0.0) == (expected > 0.0)
@@ -202,16 +213,13 @@ def test_intervals_and_bounds(
         return
     low, high = valid
     chosen, keys = np.arange(length), np.array([competitor * (length + 1) + gap for competitor, gap in pairs], np.int64)
-    for given_keys in (keys, widened(timed.lower, timed.upper, low, high, keys)):
-        job, competing, results = (
-            task(timed, chosen, low, high, window, given_keys),
-            undecided(timed.lower, timed.upper, timed.exists, low, high, given_keys),
-            [],
-        )
+    wide = np.empty(len(keys) * (length + 1), np.int64)
+    wide = wide[: widened(timed.lower, timed.upper, low, high, keys, wide)]
+    for given_keys in (keys, wide):
+        job = task(timed, chosen, low, high, window, given_keys)
+        results = from_event_to_event(timed, chosen, low, high, window, given_keys)
         if has_intervals(job):
             results.append(by_intervals(job, intervals(job)))
-        if competing.bits >= 0:
-            results.append(by_who_happened(timed, competing, chosen, low, high, window))
         for found, first, last in results:
             assert found == pytest.approx(expected, abs=1e-12)
             assert (found > 0.0) == (expected > 0.0)
@@ -237,8 +245,9 @@ def test_bounds_are_enough_where_they_agree():
     events: list[Interval] = [(0, [1.0]), (8, [0.5, 0.5]), (20, [1.0]), (1, [1 / 8] * 8)]
     timed, keys = timed_of(events, True), np.array([3 * 4 + 1, 3 * 4 + 2])
     low, high = bounds(timed, 3, NO_WINDOW) or ([], [])
-    for tolerance, state in ((0.0, 0.0), (0.2, WITHIN)):
-        effort = Effort(1e9, tolerance, 0.0, 1.0)
+    # The sums take three steps, the bounds two: with a budget between these, the bounds must do.
+    for tolerance, budget, state in ((0.0, 1e9, 0.0), (0.2, 2.5, WITHIN)):
+        effort = Effort(budget, tolerance, 0.0, 1.0)
         total, *_, cost = exclusive(timed, np.arange(3), low, high, NO_WINDOW, keys, unweighed(), effort)
         assert cost == state
         assert total == pytest.approx(1 / 16, abs=tolerance)

@@ -115,10 +115,14 @@ def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
+def _indices(rows: Int64s) -> pa.Array:
+    absent = rows == MISSING
+    return pa.array(rows, mask=absent) if absent.any() else pa.array(rows)
+
+
+def _taken(column: pa.ChunkedArray, rows: Int64s | pa.Array) -> pa.Array:
     checkpoint()
-    indices = pa.array(rows, mask=rows == MISSING) if (rows == MISSING).any() else pa.array(rows)
-    taken = _whole(column.take(indices))
+    taken = _whole(column.take(rows if isinstance(rows, pa.Array) else _indices(rows)))
     return taken.cast(taken.type.value_type) if pa.types.is_dictionary(taken.type) else taken
 
 
@@ -130,9 +134,9 @@ def _events_of(bound: BoundQuery, table: pa.Table, chosen: Chosen) -> pa.Array:
 
 def _events(table: pa.Table, chosen: Chosen, null_if_empty: bool) -> pa.Array:
     """Events as structs, NULL for a missing one; or lists of them."""
-    absent = chosen.rows == MISSING
-    fields = [_taken(column, chosen.rows) for column in table.columns]
-    structs = pa.StructArray.from_arrays(fields, table.column_names, mask=pa.array(absent) if absent.any() else None)
+    rows = _indices(chosen.rows)
+    fields = [_taken(column, rows) for column in table.columns]
+    structs = pa.StructArray.from_arrays(fields, table.column_names, mask=rows.is_null() if rows.null_count else None)
     return structs if chosen.offsets is None else _listed(chosen.offsets, structs, null_if_empty)
 
 

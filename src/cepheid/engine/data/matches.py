@@ -157,6 +157,8 @@ class Matches:
             if several:
                 sizes = np.bincount(of[low:high], minlength=len(self))
                 found.append(Chosen(rows[low:high], np.concatenate([[0], np.cumsum(sizes)])))
+            elif high - low == len(self):
+                found.append(Chosen(rows[low:high]))
             else:
                 one = np.full(len(self), MISSING, np.int64)
                 one[of[low:high]] = rows[low:high]

@@ -10,7 +10,7 @@ import numpy as np
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.timed import Stacks, Timed
-from cepheid.engine.kernels.compile import borrowing, called_by_address
+from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address
 from cepheid.engine.kernels.conditions import EVENT
 from cepheid.engine.kernels.partial_matches import Nodes, standing
 from cepheid.engine.program.tables import Program
@@ -19,23 +19,28 @@ from cepheid.engine.scoring.confidence.competing import (
     CompetingEvents,
     competing_events,
     has_competing_events,
+    merge_in_place,
+    write_competing_events,
 )
 from cepheid.engine.scoring.confidence.memory import (
+    ASKED,
     BOUNDED,
+    BOUNDED_ONES,
     CONFIDENCE,
     EARLIEST,
+    KNOWN,
     LATEST,
     Memory,
     fits_decide,
     is_known,
+    is_worth_asking,
     place_in_memory,
     remember,
-    shape_of,
     shape_with_competitors,
 )
 from cepheid.engine.scoring.confidence.order import Workspace, ordered_within
 from cepheid.engine.scoring.confidence.shared_competing import Weighing, unweighed
-from cepheid.engine.scoring.confidence.undisturbed import WITHIN, Effort
+from cepheid.engine.scoring.confidence.undisturbed import WITHIN, Effort, by_sums
 from cepheid.engine.scoring.expected import expected, expected_cost
 from cepheid.engine.scoring.match_score import MatchScore
 
@@ -82,16 +87,18 @@ def recalled(match_score: MatchScore, memory: Memory, size: int, start: int) -> 
     """Is the shape at hand known? Then its confidence and its range, from the match's first valid instant on."""
     if size == 0:
         return False, 0.0, 0, 0
+    memory.tally[ASKED] += 1
     slot = place_in_memory(memory, size)
     if not is_known(memory, slot, size):
         return False, 0.0, 0, 0
+    memory.tally[KNOWN] += 1
     values = memory.values[slot]
     if values[BOUNDED] != 0.0 and values[CONFIDENCE] >= match_score.least[0]:
-        memory.bounded[0] += 1
+        memory.tally[BOUNDED_ONES] += 1
     return True, values[CONFIDENCE], start + int(values[EARLIEST]), start + int(values[LATEST])
 
 
-@called_by_address
+@borrowing_by_address
 def judge(
     timed: Timed,
     match_score: MatchScore,
@@ -106,30 +113,99 @@ def judge(
     high: Int64s,
     table: Int64s,
     missing: int,
+    size: int,
     room: Workspace,
 ) -> Judged:
     """The worth of the match along a chain of nodes, whose events have the valid bounds low .. high.
 
-    `table` has for each gap the table of its scores, `missing` the bits of the components that were not seen.
+    `table` has for each gap the table of its scores, `missing` the bits of the components that were not seen, `size` is
+    that of the match's shape if it was looked up in vain. What makes arrays is left to `judge_with_arrays`.
     """
-    length, holes, exist = len(chain), 0, 1.0
-    chosen = np.empty(length, np.int64)
+    length, holes, exist, memory = len(chain), 0, 1.0, room.memory
+    chosen = room.chosen[:length]
     for index in range(length):
         chosen[index] = nodes.entries[chain[index], EVENT]
         holes |= timed.holes[chosen[index]]
         exist *= timed.exists[chosen[index]]  # independently of all else
     if exist == 0.0:
         return 0.0, 0.0, 0, 0, 0.0
-    memory, size, alike = room.memory, 0, missing == 0 and not match_score.scored and not program.judged
-    decided = alike and fits_decide(program, timed.compared)
-    if decided:
-        size = shape_of(timed, stacks, memory, part, chosen, low, high)
-        known, confidence, earliest, latest = recalled(match_score, memory, size, low[0])
-        if known:
-            return 1.0, confidence * exist, earliest, latest, 0.0
     ordered = ordered_within(timed, chosen, low, high, length, match_score.window, room)
     if ordered * exist < match_score.least[0]:
         return 0.0, 0.0, 0, 0, 0.0
+    simple = ordered if holes == 0 else 0.0  # what is 0 is found out instant by instant
+    effort = Effort(
+        match_score.budget, match_score.tolerance, match_score.least[0] / exist, ordered if holes == 0 else 1.0
+    )
+    if missing == 0 and not match_score.scored and not program.judged:
+        found, keys, branches = 0, room.found[0], room.found[1]
+        if has_competing_events(program):
+            into = CompetingEvents(keys, branches)
+            found = write_competing_events(
+                timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, 0, into
+            )
+        if found == 0 and simple > 0.0:
+            return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
+        if found > 0:
+            keys = keys[: merge_in_place(keys, branches, found)]
+            if size == 0 and not fits_decide(program, timed.compared) and is_worth_asking(memory):
+                size = shape_with_competitors(timed, memory, chosen, low, high, keys)
+                known, confidence, earliest, latest = recalled(match_score, memory, size, low[0])
+                if known:
+                    return 1.0, confidence * exist, earliest, latest, 0.0
+            confidence, earliest, latest, cost = by_sums(
+                timed, chosen, low, high, match_score.window, keys, effort, room.buffers
+            )
+            if cost == 0.0:
+                confidence = min(confidence, 1.0)
+                if size > 0 and confidence > 0.0:
+                    slot = place_in_memory(memory, size)
+                    remember(memory, slot, size, low[0], confidence, earliest, latest, False)
+                return 1.0, confidence * exist, earliest, latest, 0.0
+    return judge_with_arrays(
+        timed,
+        match_score,
+        stacks,
+        program,
+        columns,
+        predicate,
+        nodes,
+        part,
+        chain,
+        low,
+        high,
+        table,
+        missing,
+        size,
+        simple,
+        exist,
+        effort,
+        room,
+    )
+
+
+@called_by_address
+def judge_with_arrays(
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    nodes: Nodes,
+    part: int,
+    chain: Int64s,
+    low: Int64s,
+    high: Int64s,
+    table: Int64s,
+    missing: int,
+    size: int,
+    simple: float,
+    exist: float,
+    effort: Effort,
+    room: Workspace,
+) -> Judged:
+    """The same for matches that need more than running sums."""
+    length, memory, chosen = len(chain), room.memory, room.chosen[: len(chain)]
     found, stand = CompetingEvents(np.empty(0, np.int64), np.empty(0, np.int64)), 1
     if has_competing_events(program):
         found = competing_events(
@@ -139,27 +215,18 @@ def judge(
         stand = standing(program, columns, predicate, nodes, chain[length - 1], missing)
     if stand == 0:
         return 0.0, 0.0, 0, 0, 0.0
-    simple = ordered if holes == 0 else 0.0  # what is 0 is found out instant by instant
     if match_score.scored:
         probability, confidence, earliest, latest, cost = score(
             timed, match_score, chosen, low, high, table, found, stand, simple, room
         )
         return probability * exist, confidence * exist, earliest, latest, max(cost, 0.0)
     if simple > 0.0 and len(found.keys) == 0:
-        return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
-    if alike and not decided:
-        size = shape_with_competitors(timed, memory, chosen, low, high, found.keys)
-        known, confidence, earliest, latest = recalled(match_score, memory, size, low[0])
-        if known:
-            return 1.0, confidence * exist, earliest, latest, 0.0
-    effort = Effort(
-        match_score.budget, match_score.tolerance, match_score.least[0] / exist, ordered if holes == 0 else 1.0
-    )
+        return 1.0, min(simple, 1.0) * exist, low[0], high[length - 1], 0.0
     confidence, earliest, latest, cost = alternatives(
         timed, chosen, low, high, match_score.window, found, stand, unweighed(), effort
     )
     if cost == WITHIN and confidence * exist >= match_score.least[0]:
-        memory.bounded[0] += 1
+        memory.tally[BOUNDED_ONES] += 1
     if size > 0 and cost <= 0.0 and confidence > 0.0:
         slot = place_in_memory(memory, size)
         remember(memory, slot, size, low[0], confidence, earliest, latest, cost == WITHIN)

@@ -53,25 +53,27 @@ class Sums(NamedTuple):
     total: Float64s  # ... and for all of them
 
 
-@kernel
-def widened(lower: Int64s, upper: Int64s, low: Int64s, high: Int64s, keys: Int64s) -> Int64s:
-    """The keys, where some competitor has several gaps: with those gaps for it, too, in which it can never lie.
+@borrowing
+def widened(lower: Int64s, upper: Int64s, low: Int64s, high: Int64s, keys: Int64s, found: Int64s) -> int:
+    """Writes the keys, where some competitor has several gaps: with those gaps for it, too, in which it can never lie.
 
     Then it disturbs all gaps alike, and intervals are long. For competitors of one gap only if that makes it all gaps:
-    so they do not tie the event before the gap to the one behind it.
+    so they do not tie the event before the gap to the one behind it. Returns how many keys there are then.
     """
-    gaps = len(low) + 1
-    several = False
-    for index in range(1, len(keys)):
-        several = several or keys[index] // gaps == keys[index - 1] // gaps
+    gaps, several, event = len(low) + 1, False, -1
+    for key in keys:
+        several = several or key < (event + 1) * gaps
+        event = event if several else key // gaps
     if not several or gaps > LONGEST:
-        return keys
+        for index in range(len(keys)):
+            found[index] = keys[index]
+        return len(keys)
     inner = (1 << (gaps - 1)) - 2
-    found, count, index = np.empty(gaps * len(keys), np.int64), 0, 0
+    count, index = 0, 0
     while index < len(keys):
         event, given, end = keys[index] // gaps, 0, index
-        while end < len(keys) and keys[end] // gaps == event:
-            given |= 1 << (keys[end] % gaps)
+        while end < len(keys) and keys[end] < (event + 1) * gaps:
+            given |= 1 << (keys[end] - event * gaps)
             end += 1
         whole = given
         for gap in range(1, gaps - 1):
@@ -84,7 +86,7 @@ def widened(lower: Int64s, upper: Int64s, low: Int64s, high: Int64s, keys: Int64
                 found[count] = event * gaps + gap
                 count += 1
         index = end
-    return found[:count].copy()
+    return count
 
 
 @borrowing

@@ -36,8 +36,8 @@ def at_most(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> float:
     total, index = 1.0, 0
     while index < len(keys):
         event, count, sure = keys[index] // gaps, 0, 0.0
-        while index < len(keys) and keys[index] // gaps == event:
-            gap = keys[index] % gaps
+        while index < len(keys) and keys[index] < (event + 1) * gaps:
+            gap = keys[index] - event * gaps
             if 0 < gap <= final:
                 count += 1
                 sure += between(timed, event, high[gap - 1] + 1, low[gap] - 1)

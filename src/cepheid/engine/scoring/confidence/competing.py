@@ -15,10 +15,9 @@ import numpy as np
 from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.timed import Stacks, Timed, between, first_beyond, first_reaching
-from cepheid.engine.kernels.arrays import grown
-from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address, kernel
+from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address, inlined, kernel
 from cepheid.engine.kernels.conditions import EVENT, RIGHT, agrees, holds, test_holds
-from cepheid.engine.kernels.partial_matches import Nodes, holds_event, joins, load, put_event
+from cepheid.engine.kernels.partial_matches import Nodes, joins, load, put_event
 from cepheid.engine.program.tables import (
     AFTER_PLACE,
     BEGIN,
@@ -37,6 +36,9 @@ class CompetingEvents(NamedTuple):
 
     keys: Int64s
     branches: Int64s
+
+
+NO_SPACE = -1
 
 
 @kernel
@@ -145,12 +147,37 @@ def competing_events(
     missing: int,
 ) -> CompetingEvents:
     """Everyone who could disturb the match along a chain of nodes, whose events have the valid bounds low .. high."""
-    length = len(chain)
+    size, found = 16, NO_SPACE
+    room = CompetingEvents(np.empty(0, np.int64), np.empty(0, np.int64))
+    while found == NO_SPACE:
+        size *= 2
+        room = CompetingEvents(np.empty(size, np.int64), np.empty(size, np.int64))
+        found = write_competing_events(
+            timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, missing, room
+        )
+    keys, branches = merged(room.keys[:found], room.branches[:found])
+    return CompetingEvents(keys, branches)
+
+
+@borrowing_by_address
+def write_competing_events(
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
+    program: Program,
+    columns: Columns,
+    predicate: PredicateCall,
+    nodes: Nodes,
+    part: int,
+    chain: Int64s,
+    low: Int64s,
+    high: Int64s,
+    missing: int,
+    room: CompetingEvents,
+) -> int:
+    """Writes them, as they are found: some several times; returns how many, or NO_SPACE."""
+    length, keys, branches = len(chain), room.keys, room.branches
     gaps, last = length + 1, chain[length - 1]
-    keys, branches = np.empty(16, np.int64), np.empty(16, np.int64)
-    chosen = np.empty(length, np.int64)
-    for index in range(length):
-        chosen[index] = nodes.entries[chain[index], EVENT]
     found = 0
     untied = missing == 0 and nodes.codes.shape[1] == 0
     first = 1 if program.strategy != SKIP_ANY else length
@@ -180,7 +207,7 @@ def competing_events(
             event = stacks.member[index]
             if timed.upper[event] < start or between(timed, event, start, stop) == 0.0:
                 continue
-            if holds_event(chosen, length, event):
+            if is_in_chain(nodes, chain, event):
                 continue
             bits = 0
             if blocking >= length:
@@ -192,8 +219,34 @@ def competing_events(
             if bits == 0:
                 continue
             if found == len(keys):
-                keys, branches = grown(keys), grown(branches)
+                return NO_SPACE
             keys[found], branches[found] = event * gaps + gap, bits
             found += 1
-    keys, branches = merged(keys[:found], branches[:found])
-    return CompetingEvents(keys, branches)
+    return found
+
+
+@inlined
+def is_in_chain(nodes: Nodes, chain: Int64s, event: int) -> bool:
+    """Is it an event of the match?"""
+    for node in chain:
+        if nodes.entries[node, EVENT] == event:
+            return True
+    return False
+
+
+@borrowing
+def merge_in_place(keys: Int64s, branches: Int64s, found: int) -> int:
+    """Some few keys in order, each once, with the bits of all its mentions; returns how many are left."""
+    count = 0
+    for index in range(found):
+        key, bits, place = keys[index], branches[index], count
+        while place > 0 and keys[place - 1] > key:
+            place -= 1
+        if place > 0 and keys[place - 1] == key:
+            branches[place - 1] |= bits
+            continue
+        for other in range(count, place, -1):
+            keys[other], branches[other] = keys[other - 1], branches[other - 1]
+        keys[place], branches[place] = key, bits
+        count += 1
+    return count

@@ -38,51 +38,46 @@ class CompetingTables(NamedTuple):
 
 
 @borrowing
-def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float64s) -> None:
-    """P(T = t) for all t in low[0] .. high[0], low[1] .. high[1] and so on."""
+def spread_point(timed: Timed, event: int, first: int, row: Float64s) -> None:
+    """P(T = t) for all t from `first` on. Here and below without branches: several steps are done at a time."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
-    index = 0
-    for step in range(len(low)):
-        for instant in range(low[step], high[step] + 1):
-            weight = 0.0
-            if lower <= instant <= upper:
-                weight = share if base < 0 else timed.point[base + instant - lower]
-            row[index] = weight
-            index += 1
+    for index in range(len(row)):
+        row[index] = share if lower <= first + index <= upper else 0.0
+    if base >= 0:
+        for instant in range(max(lower, first), min(upper, first + len(row) - 1) + 1):
+            row[instant - first] = timed.point[base + instant - lower]
 
 
 @borrowing
-def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
-    """P(it happened, and T <= t + shift) for the same instants."""
-    exists = timed.exists[event]
-    lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
-    index = 0
-    for step in range(len(low)):
-        for instant in range(low[step] + shift, high[step] + shift + 1):
-            weight = 0.0
-            if instant >= upper:
-                weight = 1.0
-            elif instant >= lower:
-                weight = (instant - lower + 1) * share if base < 0 else timed.below[base + instant - lower]
-            row[index] = weight * exists
-            index += 1
+def spread_before(timed: Timed, event: int, first: int, row: Float64s) -> None:
+    """P(it happened, and T <= t) for the same instants."""
+    lower, share, base, exists = timed.lower[event], timed.share[event], timed.base[event], timed.exists[event]
+    width, past = timed.upper[event] - lower + 1, first - lower + 1
+    if base < 0:
+        for index in range(len(row)):
+            count = past + index
+            row[index] = 0.0 if count <= 0 else exists if count >= width else count * share * exists
+        return
+    for index in range(len(row)):
+        count = past + index
+        row[index] = 0.0 if count <= 0 else exists if count >= width else timed.below[base + count - 1] * exists
 
 
 @borrowing
-def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
-    """P(T >= t + shift) for the same instants; what never happens counts as later than anything."""
-    exists = timed.exists[event]
+def spread_after(timed: Timed, event: int, first: int, row: Float64s) -> None:
+    """P(T >= t) for the same instants; what never happens counts as later than anything."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
-    index = 0
-    for step in range(len(low)):
-        for instant in range(low[step] + shift, high[step] + shift + 1):
-            weight = 0.0
-            if instant <= lower:
-                weight = 1.0
-            elif instant <= upper:
-                weight = (upper - instant + 1) * share if base < 0 else timed.above[base + instant - lower]
-            row[index] = weight * exists + (1.0 - exists)
-            index += 1
+    exists, width, never = timed.exists[event], upper - lower + 1, 1.0 - timed.exists[event]
+    if base < 0:
+        for index in range(len(row)):
+            count = upper - first + 1 - index
+            weight = 0.0 if count <= 0 else exists if count >= width else count * share * exists
+            row[index] = weight + never
+        return
+    for index in range(len(row)):
+        count = upper - first + 1 - index
+        weight = 0.0 if count <= 0 else exists if count >= width else timed.above[base + width - count] * exists
+        row[index] = weight + never
 
 
 @kernel
@@ -162,8 +157,7 @@ def tables(
         size += high[step] - low[step] + 1
     weight, number = np.empty(size), len(competitors)
     for step in range(length):
-        start = offset[step] + low[step]
-        spread_point(timed, chosen[step], low[step : step + 1], high[step : step + 1], weight[start:])
+        spread_point(timed, chosen[step], low[step], weight[offset[step] + low[step] : offset[step] + high[step] + 1])
     point, before, after = np.empty((number, size)), np.empty((number, size)), np.empty((number, size))
     early = np.empty((number if edged else 0, high[final] - low[final] + 1))
     late = np.empty((number if edged else 0, high[0] - low[0] + 1))
@@ -173,14 +167,17 @@ def tables(
         first[competitor], last[competitor] = timed.lower[event], timed.upper[event]
         if timed.exists[event] < 1.0:
             last[competitor] = NEVER  # it may not happen at all, which is as good as happening later than anything
-        spread_before(timed, event, low, high, 0, before[competitor])
-        spread_after(timed, event, low, high, 0, after[competitor])
+        for step in range(length):
+            start, stop = offset[step] + low[step], offset[step] + high[step] + 1
+            spread_before(timed, event, low[step], before[competitor, start:stop])
+            spread_after(timed, event, low[step], after[competitor, start:stop])
+            if competitor >= singles[length + 1]:
+                spread_point(timed, event, low[step], point[competitor, start:stop])
         if competitor >= singles[length + 1]:
-            spread_point(timed, event, low, high, point[competitor])
             point[competitor] *= timed.exists[event]
         if edged:
-            spread_before(timed, event, low[final:], high[final:], -window, early[competitor])
-            spread_after(timed, event, low[:1], high[:1], window, late[competitor])
+            spread_before(timed, event, low[final] - window, early[competitor])
+            spread_after(timed, event, low[0] + window, late[competitor])
     coupled = edged or (length > 1 and high[final] - low[0] >= window)
     return CompetingTables(
         low, high, window, coupled, offset, weight, singles, disturbs, point, before, after, early, late, first, last

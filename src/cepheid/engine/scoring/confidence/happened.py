@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64s
+from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import Timed
+from cepheid.engine.data.timed import Timed, at_instant, onwards, up_to
 from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.scoring.confidence.competing_tables import spread_after, spread_before, spread_point
@@ -34,34 +34,58 @@ class Undecided(NamedTuple):
     bits: int  # at most so many at a time; -1: some competitor disturbs some gaps and not others
 
 
+class Buffers(NamedTuple):
+    """Room for competing events and for sums, made once for many matches."""
+
+    competing: Int64Rows  # keys, a row for each field of `Undecided`, and one for their order
+    events: Int64Rows  # of the match: bounds of their instants, and who has a bit
+    sums: Float64s
+
+
 @kernel
-def undecided(lower: Int64s, upper: Int64s, exists: Float64s, low: Int64s, high: Int64s, keys: Int64s) -> Undecided:
-    """The competing events, by their keys: competitor * (number of gaps) + gap, sorted, each once."""
+def new_buffers(keys: int, length: int, sums: int) -> Buffers:
+    """Room for so many keys, events of a match, and sums."""
+    events = np.empty((3, max(length, MOST_BITS + 1)), np.int64)
+    return Buffers(np.empty((6, keys), np.int64), events, np.empty(sums))
+
+
+@borrowing
+def undecided(
+    lower: Int64s,
+    upper: Int64s,
+    exists: Float64s,
+    low: Int64s,
+    high: Int64s,
+    keys: Int64s,
+    found: Int64Rows,
+) -> tuple[int, int]:
+    """Writes the competing events, by their keys: competitor * (number of gaps) + gap, sorted, each once.
+
+    Into rows as `Buffers` have them. Returns how many these are, and how many bits they need.
+    """
     final, gaps, count, fits = len(low) - 1, len(low) + 1, 0, len(low) > 1
-    event, gap = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    enters, leaves = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    event, gap, enters, leaves = found[1], found[2], found[3], found[4]
     index = 0
     while index < len(keys) and fits:
-        end = index
-        while end < len(keys) and keys[end] // gaps == keys[index] // gaps:
-            fits = fits and 0 < keys[end] % gaps <= final
+        end, one = index, keys[index] // gaps
+        while end < len(keys) and keys[end] < (one + 1) * gaps:
+            fits = fits and 0 < keys[end] - one * gaps <= final
             end += 1
-        event[count], gap[count] = keys[index] // gaps, keys[index] % gaps
+        event[count], gap[count] = one, keys[index] - one * gaps
         if end - index == final:
             gap[count] = EVERY
         fits = fits and (end - index == final or end - index == 1)
         if fits:
-            last = upper[event[count]] if exists[event[count]] >= 1.0 else NEVER  # as good as later than anything
-            enters[count], leaves[count] = span(low, high, gap[count], lower[event[count]], last)
+            last = upper[one] if exists[one] >= 1.0 else NEVER  # as good as later than anything
+            enters[count], leaves[count] = span(low, high, gap[count], lower[one], last)
         count, index = count + 1, end
-    event, gap, enters, leaves = event[:count], gap[:count], enters[:count], leaves[:count]
     bits = -1
     for step in range(final if fits else 0):
         alive = 0
         for competitor in range(count):
             alive += 1 if enters[competitor] <= step < leaves[competitor] else 0
         bits = max(bits, alive)
-    return Undecided(event, gap, enters, leaves, bits)
+    return count, bits
 
 
 @inlined
@@ -94,30 +118,27 @@ def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) 
             changes += 0.5 if competing.enters[competitor] <= step <= competing.leaves[competitor] else 0.0
         total += states * changes * (high[step] - low[step] + 1.0)
     if final == 2:  # run by run of the middle event
-        ties, runs = 1.0, min(high[1] - low[1] + 1.0, 2.0 * len(competing.event) + 1.0)
-        for competitor in range(len(competing.event)):
-            ties *= 2.0 if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2 else 1.0
+        ties, runs = 2.0 ** ties_of(competing), min(high[1] - low[1] + 1.0, 2.0 * len(competing.event) + 1.0)
         return float(runs * (len(competing.event) + 5.0 * ties) * 0.5 * (high[0] - low[0] + high[2] - low[2] + 2.0))
     return float(
         total * (1.0 + max(0, min(high[0], high[final] - window) - low[0] + 1))
     )  # each that the window is cut for
 
 
-@inlined
+@borrowing
 def harmless(
-    timed: Timed, competing: Undecided, competitor: int, step: int, low: Int64s, high: Int64s, row: Float64s
+    timed: Timed, competing: Undecided, competitor: int, step: int, final: int, low: int, row: Float64s
 ) -> None:
-    """For each instant of an event: P(the competitor comes without harm, as this event decides)."""
-    event, gap, final = competing.event[competitor], competing.gap[competitor], len(low) - 1
-    begin, end = low[step : step + 1], high[step : step + 1]
+    """For each instant of an event from `low` on: P(the competitor comes without harm, as this event decides)."""
+    event, gap = competing.event[competitor], competing.gap[competitor]
     if (gap == EVERY and step == final) or gap == step != EVERY:
-        spread_after(timed, event, begin, end, 0, row)
+        spread_after(timed, event, low, row)
     elif gap != EVERY or step == 0:
-        spread_before(timed, event, begin, end, 0, row)
+        spread_before(timed, event, low, row)
     else:
-        spread_point(timed, event, begin, end, row)
+        spread_point(timed, event, low, row)
         exists = timed.exists[event]
-        for index in range(high[step] - low[step] + 1):
+        for index in range(len(row)):
             row[index] *= exists
 
 
@@ -192,18 +213,19 @@ def decide(
     room: Room,
 ) -> int:
     """One event of the match: who has happened by its instants, and what they weigh. Returns how many have a bit."""
-    width, slots, row, factor = high[step] - low[step] + 1, room.slots, room.row, room.factor
+    width, slots, final = high[step] - low[step] + 1, room.slots, len(low) - 1
+    row, factor = room.row[:width], room.factor[:width]
     for slot in range(count - 1, -1, -1):
         if competing.leaves[slots[slot]] == step:
-            harmless(timed, competing, slots[slot], step, low, high, row)
+            harmless(timed, competing, slots[slot], step, final, low[step], row)
             take_bit(now, slot, count, row, width)
             count -= 1
             for index in range(slot, count):
                 slots[index] = slots[index + 1]
-    spread_point(timed, chosen[step], low[step : step + 1], high[step : step + 1], factor)
+    spread_point(timed, chosen[step], low[step], factor)
     for competitor in range(len(competing.event)):
         if competing.enters[competitor] == step == competing.leaves[competitor]:
-            harmless(timed, competing, competitor, step, low, high, row)
+            harmless(timed, competing, competitor, step, final, low[step], row)
             for index in range(width):
                 factor[index] *= row[index]
     for state in range(1 << count):
@@ -211,11 +233,11 @@ def decide(
         for index in range(width):
             target[index] *= factor[index]
     for slot in range(count):
-        harmless(timed, competing, slots[slot], step, low, high, row)
+        harmless(timed, competing, slots[slot], step, final, low[step], row)
         set_bit(now, slot, count, row, width)
     for competitor in range(len(competing.event)):
         if competing.enters[competitor] == step < competing.leaves[competitor]:
-            harmless(timed, competing, competitor, step, low, high, row)
+            harmless(timed, competing, competitor, step, final, low[step], row)
             give_bit(now, count, row, width)
             slots[count] = competitor
             count += 1
@@ -245,145 +267,214 @@ def summed(
 
 
 class Three(NamedTuple):
-    """Three events: by competitor, and in the row behind for the event itself, what `harmless` says of each."""
+    """Three events. Competitors that tie the first one to the last come first, then those of the first alone, then
+    those of the last alone, then others.
 
-    before: Float64Rows  # the instants of the first event; in the last row: room for the sum
-    chances: Float64Rows  # ... of the middle one
-    after: Float64Rows  # ... and of the last one
-    starts: Float64Rows  # room: by who has happened by the middle event, and by instant of the first one
+    Loops are short, so what is left over behind steps that a processor does at once would take most of the time: rows
+    are filled up to a multiple of PACE, where the event itself weighs nothing.
+    """
+
+    order: Int64s  # the competitors
+    ties: int
+    early: int
+    late: int
+    before: Float64Rows  # what `harmless` says of ties and early ones for the first event; of that event; zeros
+    after: Float64Rows  # the same of ties and late ones for the last event
+    starts: Float64Rows  # by who has happened by the middle event, and by instant of the first one: what it weighs
     ends: Float64Rows  # the same for the last one
+    ramp: Float64s  # 0, 1, 2 and so on
+    chance: Float64s  # for each competitor: that the middle event finds it harmless; 1 behind them
+    alone: Float64s  # room by instant of the first event
 
 
-@kernel
-def new_three(competing: int, bits: int, first: int, middle: int, last: int) -> Three:
-    """Room for so many competing events and instants."""
-    states = 1 << bits
-    return Three(
-        np.empty((competing + 2, first)),
-        np.empty((competing + 1, middle)),
-        np.empty((competing + 1, last)),
-        np.empty((states, first)),
-        np.empty((states, last)),
-    )
+PACE = 16
+
+
+@borrowing
+def arranged(competing: Undecided, order: Int64s) -> tuple[int, int, int]:
+    """Writes the competitors in the order that `Three` wants; how many are ties, early ones and late ones."""
+    number, count, ties, early, late = len(competing.event), 0, 0, 0, 0
+    for kind in range(4):
+        for competitor in range(number):
+            first, last = competing.enters[competitor] == 0, competing.leaves[competitor] == 2
+            if (0 if first and last else 1 if first else 2 if last else 3) == kind:
+                order[count] = competitor
+                count += 1
+        ties, early, late = (
+            count if kind == 0 else ties,
+            count - ties if kind == 1 else early,
+            count - ties - early if kind == 2 else late,
+        )
+    return ties, early, late
 
 
 @borrowing
 def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
-    """All that depends on one event only."""
-    number = len(competing.event)
-    for competitor in range(number):
-        harmless(timed, competing, competitor, 1, low, high, three.chances[competitor])
-        if competing.enters[competitor] == 0:
-            harmless(timed, competing, competitor, 0, low, high, three.before[competitor])
-        if competing.leaves[competitor] == 2:
-            harmless(timed, competing, competitor, 2, low, high, three.after[competitor])
-    spread_point(timed, chosen[0], low[:1], high[:1], three.before[number])
-    spread_point(timed, chosen[1], low[1:2], high[1:2], three.chances[number])
-    spread_point(timed, chosen[2], low[2:], high[2:], three.after[number])
-
-
-@borrowing
-def run_from(three: Three, low: Int64s, high: Int64s, middle: int) -> int:
-    """The last instant of the middle event up to which nothing changes for competitors or for a neighbour."""
-    stop, number = middle, three.chances.shape[0]
-    while stop < high[1] and (stop + 1 < low[2] or middle > high[0]):
-        at = stop - low[1]
-        for competitor in range(number):
-            if three.chances[competitor, at] != three.chances[competitor, at + 1]:
-                return stop
-        stop += 1
-    return stop
-
-
-@borrowing
-def fill_run(competing: Undecided, three: Three, low: Int64s, high: Int64s, begin: int, stop: int) -> int:
-    """What both sides weigh while the middle event lies in begin .. stop; how many competitors tie one to the other."""
-    number, at, count = len(competing.event), begin - low[1], 0
-    start, end, weight = three.starts[0], three.ends[0], three.chances[number, at]
-    for index in range(len(start)):  # how many instants of the run come after it
-        start[index] = three.before[number, index] * max(0, stop - max(begin, low[0] + index + 1) + 1)
-    for index in range(len(end)):
-        end[index] = three.after[number, index]
-    if stop >= low[2]:
-        for index in range(len(end)):
-            end[index] *= max(0, min(stop, low[2] + index - 1) - begin + 1)
-        if stop > begin:  # then all of them come after the first event: they are counted here
-            for index in range(len(start)):
-                start[index] = three.before[number, index]
-    for competitor in range(number):
-        chance, early, late = (
-            three.chances[competitor, at],
-            competing.enters[competitor] == 0,
-            competing.leaves[competitor] == 2,
-        )
-        if early and not late:
-            row = three.before[competitor]
-            for index in range(len(start)):
-                start[index] *= row[index] + chance
-        elif late and not early:
-            row = three.after[competitor]
-            for index in range(len(end)):
-                end[index] *= row[index] + chance
-        elif not early:
-            weight *= chance
-    for index in range(len(start)):
-        start[index] *= weight
-    for competitor in range(number):
-        if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2:
-            tie(three, competitor, at, count)
-            count += 1
-    return count
+    """All that depends on the first or the last event only."""
+    ties, early, late = three.ties, three.early, three.late
+    for row in range(ties + early):
+        harmless(timed, competing, three.order[row], 0, 2, low[0], three.before[row])
+    for row in range(ties + late):
+        competitor = three.order[row if row < ties else row + early]
+        harmless(timed, competing, competitor, 2, 2, low[2], three.after[row])
+    put_alone(timed, chosen[0], low[0], high[0], three.before, ties + early)
+    put_alone(timed, chosen[2], low[2], high[2], three.after, ties + late)
+    for index in range(len(three.ramp)):
+        three.ramp[index] = index
+    three.chance[len(competing.event)] = 1.0
 
 
 @inlined
-def tie(three: Three, competitor: int, at: int, count: int) -> None:
+def put_alone(timed: Timed, event: int, low: int, high: int, rows: Float64Rows, row: int) -> None:
+    """What an event of the match weighs itself, nothing behind its instants; and a row of zeros."""
+    own, nothing = rows[row], rows[row + 1]
+    for index in range(len(own)):
+        own[index], nothing[index] = 0.0, 0.0
+    spread_point(timed, event, low, own[: high - low + 1])
+
+
+@borrowing
+def run_from(timed: Timed, competing: Undecided, event: int, low: Int64s, high: Int64s, middle: int) -> int:
+    """The last instant of the middle event up to which nothing changes for competitors or for a neighbour."""
+    stop = high[1] if timed.base[event] < 0 else middle
+    if middle <= high[0]:
+        stop = min(stop, max(middle, low[2] - 1))
+    for competitor in range(len(competing.event)):
+        one, gap = competing.event[competitor], competing.gap[competitor]
+        begin = timed.lower[one] + (1 if gap == 1 else 0)  # it changes at this instant...
+        end = timed.upper[one] + (0 if gap == 2 else 1)  # ... and the last time at that one
+        if middle < begin:
+            stop = min(stop, begin - 1)
+        elif middle < end:
+            stop = min(stop, end - 1 if gap == EVERY and timed.base[one] < 0 else middle)
+    return stop
+
+
+@inlined
+def chance_at(timed: Timed, competing: Undecided, competitor: int, middle: int) -> float:
+    """P(the competitor comes without harm, as the middle event decides at an instant)."""
+    event, gap = competing.event[competitor], competing.gap[competitor]
+    exists = timed.exists[event]
+    if gap == EVERY:
+        return float(at_instant(timed, event, middle) * exists)
+    if gap == 1:
+        return float(onwards(timed, event, middle) * exists + (1.0 - exists))
+    return float(up_to(timed, event, middle) * exists)
+
+
+@borrowing
+def multiply(rows: Float64Rows, begin: int, end: int, shift: int, chance: Float64s, target: Float64s) -> None:
+    """Takes some rows times the target, each with its chance added: four at a time, the last ones perhaps zeros."""
+    zeros, one = rows.shape[0] - 1, len(chance) - 1
+    for row in range(begin, end, 4):
+        second = row + 1 < end
+        third, fourth = row + 2 < end, row + 3 < end
+        a, b = rows[row], rows[row + 1 if second else zeros]
+        c, d = rows[row + 2 if third else zeros], rows[row + 3 if fourth else zeros]
+        p, q = chance[row + shift], chance[row + 1 + shift if second else one]
+        r, s = chance[row + 2 + shift if third else one], chance[row + 3 + shift if fourth else one]
+        for index in range(len(target)):
+            target[index] *= ((a[index] + p) * (b[index] + q)) * ((c[index] + r) * (d[index] + s))
+
+
+@borrowing
+def fill_run(three: Three, low: Int64s, weight: float, begin: int, stop: int) -> None:
+    """What both sides weigh while the middle event lies in begin .. stop, of which so many come between them."""
+    start, end, ramp, ties = three.starts[0], three.ends[0], three.ramp, three.ties
+    first, last = three.before[ties + three.early], three.after[ties + three.late]
+    # Instants of the run are counted on the side of the first event; if the last one may come in the run, on its side.
+    here, there = (stop - begin + 1.0, 1.0) if stop < low[2] else (1.0, stop - begin + 1.0)
+    reach, gone = float(stop - low[0]), float(low[2] - begin)
+    for index in range(len(start)):
+        start[index] = first[index] * weight * max(0.0, min(here, reach - ramp[index]))
+    for index in range(len(end)):
+        end[index] = last[index] * max(0.0, min(there, gone + ramp[index]))
+    multiply(three.before, ties, ties + three.early, 0, three.chance, start)
+    multiply(three.after, ties, ties + three.late, three.early, three.chance, end)
+    for competitor in range(ties):
+        tie(three, competitor)
+
+
+@inlined
+def tie(three: Three, competitor: int) -> None:
     """A bit more: a competitor may have happened by the middle event, or it comes from the last one on."""
-    before, after, chance = three.before[competitor], three.after[competitor], three.chances[competitor, at]
-    for state in range(1 << count):
-        done, waiting = three.starts[state | (1 << count)], three.starts[state]
+    before, after, chance, bit = (
+        three.before[competitor],
+        three.after[competitor],
+        three.chance[competitor],
+        1 << competitor,
+    )
+    for state in range(bit):
+        done, waiting = three.starts[state | bit], three.starts[state]
         for index in range(len(done)):
             done[index] = waiting[index] * (before[index] + chance)
-        done, waiting = three.ends[state | (1 << count)], three.ends[state]
+        done, waiting = three.ends[state | bit], three.ends[state]
         for index in range(len(done)):
             done[index] = waiting[index]
             waiting[index] *= after[index]
 
 
+@inlined
+def total_of(row: Float64s, fold: Float64s) -> float:
+    """The sum of a row, by PACE running ones, which are added up side by side."""
+    for index in range(PACE):
+        fold[index] = row[index]
+    for begin in range(PACE, len(row), PACE):
+        stretch = row[begin : begin + PACE]
+        for index in range(PACE):
+            fold[index] += stretch[index]
+    for index in range(PACE // 2):
+        fold[index] += fold[index + PACE // 2]
+    for index in range(PACE // 4):
+        fold[index] += fold[index + PACE // 4]
+    return float((fold[0] + fold[1]) + (fold[2] + fold[3]))
+
+
 @borrowing
-def by_runs_of_the_middle(
-    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, three: Three
-) -> tuple[float, int, int]:
-    """The probability and the tightest range of three events: the first and the last one's instants side by side."""
-    fill_three(timed, competing, chosen, low, high, three)
-    size, last, alone = high[0] - low[0] + 1, high[2] - low[2], three.before[len(competing.event) + 1]
-    shift, latest = low[0] + window - 1 - low[2], -1  # where the window of the first instant ends
+def both_sides(three: Three, low: Int64s, found: Int64s) -> float:
+    """The sum of a run where no window cuts the events: both sides apart; `found`: the earliest and latest instant."""
+    total = 0.0
+    for state in range(1 << three.ties):
+        share, reach = three.starts[state], three.ends[state]
+        part = total_of(share, three.alone) * total_of(reach, three.alone)
+        if part == 0.0:
+            continue
+        total += part
+        index = 0
+        while low[0] + index < found[0] and share[index] == 0.0:
+            index += 1
+        found[0] = min(found[0], low[0] + index)
+        index = len(reach) - 1
+        while low[2] + index > found[1] and reach[index] == 0.0:
+            index -= 1
+        found[1] = max(found[1], low[2] + index)
+    return total
+
+
+@borrowing
+def side_by_side(three: Three, low: Int64s, shift: int, found: Int64s) -> float:
+    """The same where a window cuts them: `shift` is where that of the first instant ends, from the last one's on."""
+    size, last, alone, sum_of_all = len(three.alone), three.ends.shape[1] - 1, three.alone, 0.0
     begin = min(max(0, -shift), size)
     cut = min(size, max(begin, last - shift))
     for index in range(size):
         alone[index] = 0.0
-    middle = low[1]
-    while middle <= high[1] and stop_flag() == 0:
-        stop = run_from(three, low, high, middle)
-        count = fill_run(competing, three, low, high, middle, stop)
-        for state in range(1 << count):
-            reach, share, total = three.ends[state], three.starts[state], 0.0
-            latest = max(latest, last_of(share, reach, begin, shift))
-            for index in range(last + 1):
-                total += reach[index]
-                reach[index] = total
-            inside, limits = share[begin:cut], reach[begin + shift : cut + shift]
-            found = alone[begin:cut]
-            for index in range(cut - begin):
-                found[index] += inside[index] * limits[index]
-            for index in range(cut, size):
-                alone[index] += share[index] * total
-        middle = stop + 1
-    total, earliest = 0.0, high[0] + 1
+    for state in range(1 << three.ties):
+        reach, share, total = three.ends[state], three.starts[state], 0.0
+        found[1] = max(found[1], low[2] + last_of(share, reach, begin, shift))
+        for index in range(last + 1):
+            total += reach[index]
+            reach[index] = total
+        inside, limits, target = share[begin:cut], reach[begin + shift : cut + shift], alone[begin:cut]
+        for index in range(cut - begin):
+            target[index] += inside[index] * limits[index]
+        for index in range(cut, size):
+            alone[index] += share[index] * total
     for index in range(size):
-        total += alone[index]
-        if alone[index] > 0.0 and earliest > high[0]:
-            earliest = low[0] + index
-    return total, earliest, low[2] + latest
+        sum_of_all += alone[index]
+        if alone[index] > 0.0:
+            found[0] = min(found[0], low[0] + index)
+    return sum_of_all
 
 
 @inlined
@@ -398,17 +489,34 @@ def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
     return last
 
 
-@kernel
-def new_room(bits: int, widest: int) -> Room:
-    """Room for so many bits and instants."""
-    states = 1 << bits
-    return Room(
-        np.empty((states, widest)),
-        np.empty((states, widest)),
-        np.empty(widest),
-        np.empty(widest),
-        np.empty(bits + 1, np.int64),
-    )
+@borrowing
+def by_runs_of_the_middle(
+    timed: Timed,
+    competing: Undecided,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    window: int,
+    three: Three,
+    found: Int64s,
+) -> tuple[float, int, int]:
+    """The probability and the tightest range of three events: the first and the last one's instants side by side."""
+    fill_three(timed, competing, chosen, low, high, three)
+    found[0], found[1], total, middle = high[0] + 1, low[2] - 1, 0.0, low[1]
+    number, known, is_cut = len(competing.event), three.ties + three.early + three.late, high[2] - low[0] >= window
+    while middle <= high[1] and stop_flag() == 0:
+        stop, weight = run_from(timed, competing, chosen[1], low, high, middle), at_instant(timed, chosen[1], middle)
+        for slot in range(number):
+            three.chance[slot] = chance_at(timed, competing, three.order[slot], middle)
+            weight *= three.chance[slot] if slot >= known else 1.0
+        if weight > 0.0:
+            fill_run(three, low, weight, middle, stop)
+            if is_cut:
+                total += side_by_side(three, low, low[0] + window - 1 - low[2], found)
+            else:
+                total += both_sides(three, low, found)
+        middle = stop + 1
+    return total, found[0], found[1]
 
 
 @borrowing
@@ -449,18 +557,70 @@ def from_event_to_event(
     return total, earliest, latest
 
 
-@kernel
+@inlined
+def ties_of(competing: Undecided) -> int:
+    """How many competitors may come by the first event of three, or from the last one on."""
+    ties = 0
+    for competitor in range(len(competing.event)):
+        ties += 1 if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2 else 0
+    return ties
+
+
+@inlined
+def filled_up(width: int) -> int:
+    """The width of a row, a multiple of PACE."""
+    return (width + PACE - 1) // PACE * PACE
+
+
+@borrowing
+def sums_for(competing: Undecided, low: Int64s, high: Int64s) -> int:
+    """How many numbers `by_who_happened` needs room for."""
+    number, widest = len(competing.event) + 1, 0
+    for step in range(len(low)):
+        widest = max(widest, high[step] - low[step] + 1)
+    if len(low) == 3:
+        return int(filled_up(widest) * (2 * number + 4 + (2 << ties_of(competing))) + number)
+    return int(widest * (2 + (2 << competing.bits)))
+
+
+@borrowing
 def by_who_happened(
-    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
+    timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, room: Buffers
 ) -> tuple[float, int, int]:
     """The probability and the tightest range."""
-    final, widest, ties = len(low) - 1, 0, 0
-    if final == 2:
-        for competitor in range(len(competing.event)):
-            ties += 1 if competing.enters[competitor] == 0 and competing.leaves[competitor] == 2 else 0
-        three = new_three(len(competing.event), ties, high[0] - low[0] + 1, high[1] - low[1] + 1, high[2] - low[2] + 1)
-        return by_runs_of_the_middle(timed, competing, chosen, low, high, window, three)
+    final, widest, number, sums = len(low) - 1, 0, len(competing.event), room.sums
     for step in range(final + 1):
         widest = max(widest, high[step] - low[step] + 1)
-    room = new_room(competing.bits, widest)
-    return from_event_to_event(timed, competing, chosen, low, high, window, low.copy(), high.copy(), room)
+    if final == 2:
+        first, last = filled_up(high[0] - low[0] + 1), filled_up(high[2] - low[2] + 1)
+        ties, early, late = arranged(competing, room.competing[5])
+        end = (ties + early + 2) * first
+        rows = end + (ties + late + 2) * last
+        states = rows + (first << ties)
+        ramp = states + (last << ties)
+        chance = ramp + max(first, last)
+        three = Three(
+            room.competing[5],
+            ties,
+            early,
+            late,
+            sums[:end].reshape((ties + early + 2, first)),
+            sums[end:rows].reshape((ties + late + 2, last)),
+            sums[rows:states].reshape((1 << ties, first)),
+            sums[states:ramp].reshape((1 << ties, last)),
+            sums[ramp:chance],
+            sums[chance : chance + number + 1],
+            sums[chance + number + 1 : chance + number + 1 + first],
+        )
+        return by_runs_of_the_middle(timed, competing, chosen, low, high, window, three, room.events[2])
+    size, begin_at, end_at = widest << competing.bits, room.events[0, : final + 1], room.events[1, : final + 1]
+    for step in range(final + 1):
+        begin_at[step], end_at[step] = low[step], high[step]
+    sweep = Room(
+        sums[:size].reshape((1 << competing.bits, widest)),
+        sums[size : 2 * size].reshape((1 << competing.bits, widest)),
+        sums[2 * size : 2 * size + widest],
+        sums[2 * size + widest : 2 * size + 2 * widest],
+        room.events[2],
+    )
+    return from_event_to_event(timed, competing, chosen, low, high, window, begin_at, end_at, sweep)

@@ -20,7 +20,9 @@ from cepheid.engine.program.tables import KLEENE, SKIP_NEXT, Program
 SHAPES = 4096  # that are remembered; a new one may take the place of one that hashes alike...
 WAYS = 4  # ... and has so many places to choose from
 LONGEST = 320  # numbers that describe a shape; what needs more is judged every time
-UNKNOWN = -1
+ASKED_AGAIN = 16  # where next to nothing is known, every so many-th match is looked up to see whether that has changed
+ENOUGH = 256  # questions that show how much is known
+BOUNDED_ONES, ASKED, KNOWN, TURN = range(4)  # what is counted: `bounded`, questions, answers, and matches
 CONFIDENCE, EARLIEST, LATEST, BOUNDED = range(4)  # two are counted from the first valid instant; the last is a flag
 
 
@@ -31,7 +33,7 @@ class Memory(NamedTuple):
     sizes: Int64s  # how many numbers; 0: nothing is remembered here
     values: Float64Rows
     shape: Int64s  # room for the shape at hand
-    bounded: Int64s  # one number: how many confidences that are asked for came of bounds, remembered ones included
+    tally: Int64s  # first: how many confidences that are asked for came of bounds, remembered ones included
 
 
 @kernel
@@ -42,8 +44,18 @@ def new_memory() -> Memory:
         np.zeros(SHAPES, np.int64),
         np.empty((SHAPES, 4)),
         np.empty(LONGEST, np.int64),
-        np.zeros(1, np.int64),
+        np.zeros(4, np.int64),
     )
+
+
+@borrowing
+def is_worth_asking(memory: Memory) -> bool:
+    """Is so much known that looking a shape up pays? At irregular distances hardly two matches look alike."""
+    tally = memory.tally
+    if tally[ASKED] >= 4 * ENOUGH:  # the past counts less and less
+        tally[ASKED], tally[KNOWN] = tally[ASKED] // 2, tally[KNOWN] // 2
+    tally[TURN] += 1
+    return tally[ASKED] < ENOUGH or 4 * tally[KNOWN] > tally[ASKED] or tally[TURN] % ASKED_AGAIN == 0  # type: ignore[no-any-return]
 
 
 @borrowing

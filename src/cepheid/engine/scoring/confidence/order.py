@@ -15,7 +15,11 @@ from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
 from cepheid.engine.data.timed import Timed, at_instant, between
 from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, kernel
 from cepheid.engine.scoring.confidence.bounds import NO_WINDOW
+from cepheid.engine.scoring.confidence.happened import Buffers, new_buffers
 from cepheid.engine.scoring.confidence.memory import Memory, new_memory
+
+COMPETING = 64  # events that there is room for: with more, a match is judged with arrays of its own...
+SUMS = 1 << 16  # ... as with more sums
 
 
 class Workspace(NamedTuple):
@@ -28,6 +32,9 @@ class Workspace(NamedTuple):
     words: Float64Rows  # events x events
     more: Float64Rows
     memory: Memory  # of matches that were judged before
+    chosen: Int64s  # the events of the match at hand...
+    found: Int64Rows  # ... its competing events, two rows as `CompetingEvents` has them...
+    buffers: Buffers  # ... and room for its confidence
 
 
 @kernel
@@ -41,6 +48,9 @@ def workspace(width: int, length: int) -> Workspace:
         np.empty((length, length + 1)),
         np.empty((length, length + 1)),
         new_memory(),
+        np.empty(length, np.int64),
+        np.empty((2, COMPETING), np.int64),
+        new_buffers(COMPETING * (length + 1), length, SUMS),
     )
 
 

@@ -330,6 +330,7 @@ def report_path(search: Forward, path: Path, asked: SearchRequest, part: int, sk
         path.high[depth, : depth + 1],
         path.table[: depth + 2],
         missing,
+        0,
         search.room,
     )
     if cost > 0.0:
@@ -399,7 +400,7 @@ def search_forward(
         while ended == FULL:
             depth = path.depth[0]
             if depth == len(path.event):
-                counters[BOUNDED] += room.memory.bounded[0]
+                counters[BOUNDED] += room.memory.tally[0]
                 room, path = workspace(widest(timed), 2 * depth), longer_path(path)
             if depth == len(nodes.closed):
                 nodes = more_nodes(nodes)
@@ -412,5 +413,5 @@ def search_forward(
             ended = search_paths(search, path, asked, part, results)
         if ended == STOPPED:
             break
-    counters[BOUNDED] += room.memory.bounded[0]
+    counters[BOUNDED] += room.memory.tally[0]
     return results, counters, cost[0]

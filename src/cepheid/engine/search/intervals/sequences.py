@@ -15,7 +15,7 @@ from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import Nodes
 from cepheid.engine.output.top import raise_bar
 from cepheid.engine.program.tables import Program
-from cepheid.engine.scoring.confidence.memory import fits_decide, shape_of
+from cepheid.engine.scoring.confidence.memory import fits_decide, is_worth_asking, shape_of
 from cepheid.engine.scoring.confidence.order import Workspace, workspace
 from cepheid.engine.scoring.edges import CERTAIN
 from cepheid.engine.scoring.evaluate import judge, recalled
@@ -111,9 +111,8 @@ def report(
     if known <= asked.after or known > asked.until:
         return True
     counters[JUDGED] += 1
-    remembered, confidence, earliest, latest = False, 0.0, 0, 0
-    if judging.remembers:  # most matches are known by their shape; to judge others takes far longer
-        memory = judging.room.memory
+    remembered, confidence, earliest, latest, size, memory = False, 0.0, 0, 0, 0, judging.room.memory
+    if judging.remembers and is_worth_asking(memory):  # at regular distances most matches are known by their shape
         size = shape_of(timed, stacks, memory, part, at, low, high)
         remembered, confidence, earliest, latest = recalled(match_score, memory, size, low[0])
         for place in range(length):
@@ -134,12 +133,13 @@ def report(
             high,
             judging.table,
             0,
+            size,
             judging.room,
         )
         if cost > 0.0:
             match.cost[0] = cost
             return False
-    counters[BOUNDED] = judging.room.memory.bounded[0]
+    counters[BOUNDED] = judging.room.memory.tally[0]
     if confidence <= 0.0 or confidence < match_score.least[0]:
         return True
     if counters[REPORTED] == asked.limit:
