@@ -273,27 +273,41 @@ def parts_of(task: dict[str, Any]) -> dict[str, float]:
     return parts
 
 
+PLAIN = "SparkSession.builder.master('local[2]').config('spark.ui.enabled', 'false').getOrCreate()"
+SESSIONS = {
+    "Spark's defaults": PLAIN,
+    "start_session, Spark's daemon": (
+        "cepheid.start_session('local[2]', **{'spark.python.daemon.module': 'pyspark.daemon'})"
+    ),
+    "start_session": "cepheid.start_session('local[2]')",
+}
+
+
 def run_start() -> None:
-    """From a fresh process to the first match, with a session of Spark's own defaults."""
-    program = (
-        "import time; begun = time.time()\n"
-        "import cepheid\n"
-        "from pyspark.sql import SparkSession\n"
-        "spark = SparkSession.builder.master('local[2]').config('spark.ui.enabled', 'false').getOrCreate()\n"
-        "session = time.time()\n"
-        "events = spark.readStream.format('rate').option('rowsPerSecond', 100).load()\n"
-        "events = events.selectExpr('timestamp AS ts', \"'A' AS type\", 'value % 10 AS id')\n"
-        f"found = cepheid.match(events, {TEXT!r}, delay=0)\n"
-        "seen = []\n"
-        "query = found.writeStream.foreachBatch(lambda b, _: seen.extend(b.collect())).start()\n"
-        "while not seen: time.sleep(0.02)\n"
-        "print(f'session {session - begun:.1f} s, first match {time.time() - begun:.1f} s')\n"
-        "query.stop()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    print(done.stdout.strip())
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    print(f"{len(lines)} lines on the terminal besides:", *lines[:20], sep="\n")
+    """From a fresh process to the first match, by the clock and in processor time, in some kinds of sessions."""
+    print("| session | session, s | first match, s | processor s: driver | JVM | workers | lines on the terminal |")
+    print("|---|---|---|---|---|---|---|")
+    for name, session in SESSIONS.items():
+        program = (
+            "import time; begun = time.time()\n"
+            "import cepheid\n"
+            "from pyspark.sql import SparkSession\n"
+            f"spark = {session}\n"
+            "session = time.time()\n"
+            "events = spark.readStream.format('rate').option('rowsPerSecond', 100).load()\n"
+            "events = events.selectExpr('timestamp AS ts', \"'A' AS type\", 'value % 10 AS id')\n"
+            f"found = cepheid.match(events, {TEXT!r}, delay=0)\n"
+            "seen = []\n"
+            "query = found.writeStream.foreachBatch(lambda b, _: seen.extend(b.collect())).start()\n"
+            "while not seen: time.sleep(0.02)\n"
+            "told = [session - begun, time.time() - begun]\n"
+            "from bench.latency import processor_seconds\n"
+            "print(*(f'{each:.1f}' for each in (*told, *processor_seconds().values())), sep=' | ')\n"
+            "query.stop()\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        print(f"| {name} | {done.stdout.strip() or lines[-1:]} | {len(lines)} |", flush=True)
 
 
 def processor_seconds() -> dict[str, float]:

@@ -12,6 +12,7 @@ import pytest
 import cepheid
 from cepheid.engine.incremental import core
 from cepheid.engine.search import incremental_events
+from cepheid.runners.many import common_schema, dressed, dressed_together
 from cepheid.runners.stream import incremental_shard
 from cepheid.runners.stream.changing import SearchRequest, Serving
 from cepheid.runners.stream.clock import Clock
@@ -109,3 +110,15 @@ def test_events_out_of_order_and_keys_that_come_and_go(monkeypatch: pytest.Monke
         alone = cepheid.match(table, text, time="ts").select(step.shipments[list(found).index(name)].schema.names)
         assert sorted(found[name]) == sorted(map(repr, alone.to_pylist())), text
         assert found[name], text
+
+
+def test_rows_of_several_queries_become_rows_of_the_common_result_together() -> None:
+    table = events()
+    own = {name: cepheid.match(table, text, time="ts") for name, text in list(texts().items())[-4:]}
+    own["none"] = next(iter(own.values())).slice(0, 0)
+    schema = common_schema({name: result.schema for name, result in own.items()})
+    parts = {name: result.to_batches(max_chunksize=3) for name, result in own.items() if result.num_rows}
+    one_by_one = pa.Table.from_batches([dressed(name, each, schema) for name in parts for each in parts[name]])
+    together = dressed_together(parts, schema)
+    together.validate(full=True)
+    assert list(map(repr, together.to_pylist())) == list(map(repr, one_by_one.to_pylist()))

@@ -113,15 +113,60 @@ def dressed(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBat
     >>> dressed("first", batch, common_schema({"first": batch.schema, "other": batch.schema})).to_pylist()
     [{'query': 'first', 'match_start': 1, 'match_end': 2, 'first': {'x': 3}, 'other': None}]
     """
-    own = [column for column in batch.schema.names if column not in SHARED]
     columns = {
         QUERY: pa.repeat(pa.scalar(name, pa.string()), batch.num_rows),
         **{shared: batch.column(shared) for shared in SHARED if shared in batch.schema.names},
-        name: pa.StructArray.from_arrays(
-            [batch.column(column) for column in own], fields=[batch.schema.field(column) for column in own]
-        ),
+        name: _as_struct(batch),
     }
     return widened(columns, batch.num_rows, schema)
+
+
+def dressed_together(found: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows of the results of several queries as rows of the common result, query by query.
+
+    One batch has the columns of all queries once: with a batch for each, a hundred queries take ten thousand columns.
+
+    >>> batch = pa.record_batch({"match_start": [1], "match_end": [2], "x": [3]})
+    >>> common = common_schema({"first": batch.schema, "other": batch.schema})
+    >>> dressed_together({"first": [batch], "other": [batch]}, common).column("other").to_pylist()
+    [None, {'x': 3}]
+    """
+    rows = {name: sum(batch.num_rows for batch in batches) for name, batches in found.items()}
+    total = sum(rows.values())
+    nothing: dict[pa.DataType, pa.Array] = {}  # a column without values, by its type
+
+    def nulls(kind: pa.DataType, number: int) -> pa.Array:
+        if kind not in nothing:
+            nothing[kind] = pa.nulls(total, kind)
+        return nothing[kind].slice(0, number)
+
+    arrays, start = [], 0
+    for field in schema:
+        kind, own = field.type, found.get(field.name, ())
+        if field.name == QUERY:
+            parts = [pa.repeat(pa.scalar(name, kind), number) for name, number in rows.items()]
+        elif field.name in SHARED:
+            parts = [
+                batch.column(field.name).cast(kind) if field.name in batch.schema.names else nulls(kind, batch.num_rows)
+                for batches in found.values()
+                for batch in batches
+            ]
+        else:
+            parts = [nulls(kind, start), *(_as_struct(batch).cast(kind) for batch in own)]
+            start += rows.get(field.name, 0)
+            parts.append(nulls(kind, total - start))
+            if not own:
+                parts = [nulls(kind, total)]
+        arrays.append(pa.concat_arrays(parts) if len(parts) > 1 else parts[0])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _as_struct(batch: pa.RecordBatch) -> pa.StructArray:
+    """The columns of one query's result that are its own."""
+    own = [column for column in batch.schema.names if column not in SHARED]
+    return pa.StructArray.from_arrays(
+        [batch.column(column) for column in own], fields=[batch.schema.field(column) for column in own]
+    )
 
 
 def widened(columns: Mapping[str, pa.Array], rows: int, schema: pa.Schema) -> pa.RecordBatch:

@@ -7,7 +7,7 @@ Spark's own filter for late rows, which would drop a packed row with all its eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from cepheid.engine.data.table import times_of
 from cepheid.language.free_names import free_name
 from cepheid.runners.arrow_bytes import decoded, encoded
-from cepheid.runners.many import dressed, widened
+from cepheid.runners.many import dressed, dressed_together, widened
 from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shards import shards_here
 from cepheid.runners.spark.short_errors import short_errors
@@ -46,6 +46,7 @@ LEVELS = ("retained", "state_bytes", "newest", "watermark")
 RUN_POOL = ("used", "late", "duplicates", "shed")  # what becomes of events of the types that a query names
 OF_QUERIES = (*RUN_POOL, "matches")  # what is told of each query with a name, too...
 OWN = {name: f"own_{name}" for name in OF_QUERIES}  # ...in columns of their own
+CELLS_AT_ONCE = 500_000  # of the common result of several queries, which has a column for each, in one batch
 LATE = -1  # the `query` of late events...
 LATE_EVENT = "late_event"  # ...and the column that they come out in
 TOTAL = -2  # the `query` of the numbers of a shard as a whole
@@ -107,7 +108,8 @@ def packed_rows(table: pa.Table, clock: str, marks: Marks, shards: int) -> pa.Re
     numbers = table.column(marks.shard)
     beats = pc.sum(pc.equal(numbers, BEAT)).as_py() or 0
     read = table.num_rows - beats + len(bad)
-    packed = shard_by_shard(table, marks.shard, shards)
+    # Most events may concern no query: their times are all that is needed of them.
+    packed = shard_by_shard(table.filter(numbers.is_valid()) if numbers.null_count else table, marks.shard, shards)
     first = {"read": read, "irrelevant": numbers.null_count, "malformed": len(bad)}
     rest = [0] * (shards - 1)
     arrays = [
@@ -122,9 +124,10 @@ def packed_rows(table: pa.Table, clock: str, marks: Marks, shards: int) -> pa.Re
 
 def shard_by_shard(table: pa.Table, name: str, shards: int) -> dict[int, bytes]:
     """The events of each shard that has any, packed; a column of this name holds the shards."""
-    numbers = table.column(name).combine_chunks()
-    shard = numbers.fill_null(BEAT).to_numpy(zero_copy_only=False)
+    shard = table.column(name).fill_null(BEAT).to_numpy()
     shard = np.where(shard == BEAT, shards, shard % shards)
+    if shards < np.iinfo(np.int16).max:
+        shard = shard.astype(np.int16)  # which NumPy sorts in one pass over the digits
     events = table.drop_columns([name])
     order = np.argsort(shard, kind="stable")
     counts = np.bincount(shard, minlength=shards + 1)[:shards]
@@ -148,6 +151,8 @@ def unpacker(
     def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         parts: dict[int, list[pa.Table]] = {}  # of totals, from all shards
+        together: dict[str, list[pa.RecordBatch]] = {}  # rows of queries with names
+        cells = 0
         for batch in batches:
             for query, packed in zip(
                 batch.column("query").to_pylist(), batch.column("packed").to_pylist(), strict=True
@@ -159,8 +164,16 @@ def unpacker(
                 for part in table.to_batches():
                     if query == LATE:
                         yield widened({LATE_EVENT: part.column(LATE_EVENT)}, part.num_rows, schema)
-                    else:
+                    elif shipments[query].name is None:
                         yield result_rows(shipments[query], part, schema)
+                    else:
+                        together.setdefault(shipments[query].name or "", []).append(part)
+                        cells += part.num_rows * len(schema)
+                if cells > CELLS_AT_ONCE:
+                    yield in_order(together, schema)
+                    together, cells = {}, 0
+        if together:
+            yield in_order(together, schema)
         for query, tables in parts.items():
             worker_plan = shipments[query]
             bound = worker_plan.plan.bound
@@ -172,6 +185,11 @@ def unpacker(
                 yield result_rows(worker_plan, part, schema)
 
     return unpack
+
+
+def in_order(together: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows of queries with names as rows of the common result, in the order of its columns."""
+    return dressed_together({name: together[name] for name in schema.names if name in together}, schema)
 
 
 def plain_unpacker(schema: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
