@@ -17,8 +17,6 @@ import cepheid
 from cepheid.engine.incremental.core import Core
 from cepheid.language import syntax as s
 from cepheid.runners.stream import incremental_shard
-from cepheid.runners.stream.incremental_pushed import ResidentIncremental
-from cepheid.runners.stream.incremental_runs import ResidentRuns
 from contract.steps import in_batches
 from strategies.intervals import ROLES, intervals
 from strategies.queries import queries, streams
@@ -91,7 +89,7 @@ def test_plain_queries_prepare_an_event_once_and_find_the_same(
     shops = data.draw(st.lists(st.sampled_from(["s", "t", None]), min_size=len(table), max_size=len(table)))
     events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
     kept = cepheid.query(query).live(events.schema, engine="sequence")
-    assert isinstance(kept.resident, ResidentIncremental)
+    assert not kept.resident.cores[0].form.replays
     check_live(data, query, events, delay, engine="sequence")
 
 
@@ -120,7 +118,7 @@ AGAIN = [
 @given(st.data(), st.sampled_from(AGAIN), streams(max_size=20, ids=3), st.integers(0, 3))
 def test_runs_over_events_that_stay_find_the_same(data: Any, query: str, table: pa.Table, delay: int) -> None:
     kept = cepheid.query(query).live(numbered(table).schema, engine="runs")
-    assert isinstance(kept.resident, ResidentIncremental)
+    assert not kept.resident.cores[0].form.replays
     check_live(data, query, numbered(table), delay, engine="runs")
 
 
@@ -130,7 +128,7 @@ def test_runs_that_stay_find_the_same(data: Any, query: str, table: pa.Table, de
     events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
     engine = "states" if "|" in query or "{1,2}" in query else "runs"
     kept = cepheid.query(query).live(events.schema, engine=engine)
-    assert isinstance(kept.resident, ResidentIncremental if "[id]" in query else ResidentRuns)
+    assert not kept.resident.cores[0].form.replays
     check_live(data, query, events, delay, engine=engine)
 
 

@@ -26,7 +26,6 @@ from cepheid.language.sase.parse import parse
 # Besides the engines: kernels that are loaded apart from them.
 OTHERS = (
     "fitting.history",
-    "search.incremental_runs",
     "incremental.linking",
     "incremental.by_stacks",
     "incremental.by_runs",

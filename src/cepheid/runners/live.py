@@ -29,9 +29,8 @@ from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.stream.identity import fingerprint
-from cepheid.runners.stream.incremental_kinds import how_it_is_searched, resident_kind
 from cepheid.runners.stream.incremental_levels import ResidentLevels, local_levels
-from cepheid.runners.stream.incremental_shard import ChunkCache, Resident
+from cepheid.runners.stream.incremental_shard import ChunkCache, Resident, how_it_is_searched
 from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.ties import in_row_order
 from cepheid.runners.worker_plans import common_result, result_rows, ship_here
@@ -216,10 +215,10 @@ class Live(LiveFace):
     def explain(self) -> str:
         """The plan of each query, and how a call searches: where it stopped, or what is kept again, and why."""
         told = []
-        for worker_plan in self._shipments:
+        for worker_plan, search in zip(self._shipments, self.resident.searches, strict=True):
             plan = decided(worker_plan.plan)
             name = "" if worker_plan.name is None else f"{worker_plan.name}\n\n"
-            how = {"Live": how_it_is_searched(self.resident, plan)}
+            how = {"Live": how_it_is_searched(search)}
             told.append(name + explain(plan, plan.bound, automaton=automaton_text(plan), more=how))
         return "\n\n".join(told)
 
@@ -300,7 +299,7 @@ def live_query(
         of_all = (*shipments, *(level.step.shipments[0] for level in levels))
         resident = ResidentLevels(step, narrow, fingerprint(of_all, 1), levels)
     else:
-        resident = resident_kind(step, narrow)(step, narrow, fingerprint(shipments, 1))
+        resident = Resident(step, narrow, fingerprint(shipments, 1))
     if start.state is not None:
         resident.restore(start.state)
     ahead = most_ahead(start.max_ahead, shipments[0].plan.bound.schema)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, RISES, SOME_RISE, TypeNumbers
-from cepheid.engine.incremental.core import Core, PushedMatches
+from cepheid.engine.incremental.core import Core, Found
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
 from cepheid.engine.incremental.linking import AFTER
 from cepheid.engine.kernels.compile import COMPILES
@@ -24,7 +24,7 @@ from cepheid.runners.live_events import EventReader
 from cepheid.runners.live_rows import DictRows
 from cepheid.runners.stream import incremental_shard as residents
 from cepheid.runners.stream.event_log import Event, Mark
-from cepheid.runners.stream.incremental_pushed import HeldLog, ResidentIncremental
+from cepheid.runners.stream.incremental_shard import ChunkCache, Resident
 from cepheid.runners.ties import LiveTies
 from cepheid.runners.worker_plans import result_rows
 
@@ -33,13 +33,13 @@ MOST_TIED = 1_000  # events of one time, or tables with some, that wait to be co
 HELD_FOR_EACH = 20  # rows of tables in memory, for each event that is kept
 _TO_LIST = pa.Table.to_pylist
 
-Told = list[tuple[int, list[PushedMatches]]]  # what was found, by the number of the query
+Told = list[tuple[int, list[Found]]]  # what was found, by the number of the query
 
 
 class FastDoor:
     """Takes in events that come in order."""
 
-    def __init__(self, resident: ResidentIncremental, reader: EventReader, result: pa.Schema) -> None:
+    def __init__(self, resident: Resident, reader: EventReader, result: pa.Schema) -> None:
         schema = resident.step.plans[0].bound.schema
         assert schema.type is not None
         self.resident, self.reader, self.result = resident, reader, result
@@ -262,6 +262,7 @@ class FastDoor:
                 results = core.step(until)
                 if results:
                     found.append((number, results))
+        self.dicts.look_when_due()
         return found
 
     # --- tables -------------------------------------------------------------------------------------------------------
@@ -329,7 +330,7 @@ class FastDoor:
         known = None if newest <= -FAR else newest
         ends = dict(resident.ends.by_query)
         mark = Mark(parts, number, rows)
-        resident.go_back(HeldLog((), 0, rows, self._until(newest), known, ends, log=log, mark=mark))
+        resident.go_back(ChunkCache(log, mark, self._until(newest), known, ends))
         self._look_at(resident.cores)
         self._look_for_ends()
         self._look_at_log()
@@ -419,7 +420,7 @@ class FastDoor:
 
 def door_for(resident: Any, reader: EventReader, result: pa.Schema) -> FastDoor | None:
     """The short way into a live query; None where there is none."""
-    if type(resident) is not ResidentIncremental:
+    if type(resident) is not Resident or not all(core.is_searched_when_due for core in resident.cores):
         return None
     options, plans = reader.options, resident.step.plans
     schema = plans[0].bound.schema
@@ -427,7 +428,7 @@ def door_for(resident: Any, reader: EventReader, result: pa.Schema) -> FastDoor 
     special = special or any(name not in reader.given.names for name in reader.narrow.names)  # fields of structs
     if special or reader.most_ahead is not None or schema.type is None:
         return None
-    if any(plan.model is not None for plan in plans):
+    if any(getattr(plan.model, "is_fitted", False) for plan in plans):  # it is looked whether events have changed
         return None
     kind = reader.given.field(schema.time).type
     plain = kind == pa.int64() or (pa.types.is_timestamp(kind) and kind.unit == "us")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from cepheid.engine.incremental.core import PushedMatches
+from cepheid.engine.incremental.core import Found, PushedMatches
 from cepheid.runners.stream.event_log import EventLog
 from cepheid.runners.worker_plans import WorkerPlan
 
@@ -32,7 +32,7 @@ class DictRows:
             self._queries.append(own if plain else None)
         self._names = result.names
 
-    def rows(self, log: EventLog, found: Sequence[tuple[int, list[PushedMatches]]]) -> list[dict[str, Any]] | None:
+    def rows(self, log: EventLog, found: Sequence[tuple[int, list[Found]]]) -> list[dict[str, Any]] | None:
         """The rows of what was found; None: some events did not come as dicts, or values are computed."""
         made: list[dict[str, Any]] = []
         for number, results in found:
@@ -40,6 +40,8 @@ class DictRows:
             if query is None:
                 return None
             for each in results:
+                if not isinstance(each, PushedMatches):
+                    return None
                 rows = each.events.tolist()
                 if not log.are_dicts(rows):
                     return None

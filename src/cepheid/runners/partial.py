@@ -79,6 +79,7 @@ class PartialLive(Live):
 
     def __init__(self, live: Live, query: QuerySyntax, columns: pa.Schema, options: Options) -> None:
         super().__init__(live.resident, live.reader)
+        self._fast = None  # which would return what the queries find
         self._query, self._columns, self._options = query, columns, options
 
     @property

@@ -7,6 +7,8 @@ time up to which their matches are known, so it can be dropped and made again at
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +17,9 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, storage
-from cepheid.engine.data.layout import BEGINS, MASK, POSITION, PRECISE_FACTS, TIME, Events
-from cepheid.engine.data.matches import NEVER, Chosen, Matches
+from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, POSITION, PRECISE_FACTS, TIME, Events
+from cepheid.engine.data.matches import NEVER, Chosen, Matches, joined
+from cepheid.engine.data.table import ordered
 from cepheid.engine.data.value_index import no_index
 from cepheid.engine.incremental import by_runs, by_stacks, linking
 from cepheid.engine.incremental.linking import (
@@ -38,14 +41,17 @@ from cepheid.engine.incremental.linking import (
     SIZE,
     UNTIL,
 )
-from cepheid.engine.incremental.queries import Form, form_of
+from cepheid.engine.incremental.queries import Form, compiled_for_now, form_of
 from cepheid.engine.incremental.stepping import go_on, step
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.memory import address_of, address_of_kernel
 from cepheid.engine.kernels.stop import STOP, briefly
 from cepheid.engine.limits import check_limit
+from cepheid.engine.retention import retained
+from cepheid.engine.scoring.edges import build_edges
 from cepheid.engine.search.incremental_events import Arrived, KeyNumbers, Reader
+from cepheid.engine.search.queues import QueueSearch, queue_search
 from cepheid.engine.search.runs.by_value import Waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import OVERFLOW
@@ -54,11 +60,21 @@ from cepheid.engine.search.runs.scan import MATCHES_REACHED, RUNS_REACHED, VERBO
 from cepheid.engine.search.runs.scan import SearchRequest as AskedRuns
 from cepheid.engine.search.stacks import OVERFLOW as STACKS_OVERFLOW
 from cepheid.engine.search.stacks import SearchRequest, construct
+from cepheid.language.free_names import free_name
 from cepheid.plan.physical import Plan
 
 BEGINNING = np.iinfo(np.int64).min
 FIRST_ROOM, FIRST_SIDE = 1024, 512
 _NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)
+
+
+Replay = Callable[[Int64s, int, int], list[pa.RecordBatch]]
+
+
+class Replayed(NamedTuple):
+    """Rows of the result, found by an engine over a table of events."""
+
+    batches: list[pa.RecordBatch]
 
 
 class PushedMatches(NamedTuple):
@@ -67,6 +83,9 @@ class PushedMatches(NamedTuple):
     events: Int64s
     sizes: npt.NDArray[np.int64] | None  # None: one event for each place
     known: Int64s
+
+
+Found = PushedMatches | Replayed | Matches
 
 
 class Calls(NamedTuple):
@@ -78,20 +97,30 @@ class Calls(NamedTuple):
 
 
 class Core:
-    """The candidates of a query as they come, and its search."""
+    """The candidates of a query as they come, and its search.
 
-    def __init__(self, plan: Plan, shared: KeyNumbers | None = None) -> None:
-        self.form: Form = form_of(plan)
-        self.plan = self.form.plan
-        layout = self.form.compiled.layout
-        self.reader = Reader(self.plan, layout, shared)
+    Where no kernel searches the events of a key, `replay` does: it gets the numbers of the events of some keys and an
+    interval of completion, and returns rows of the result. `numberings` are those of keys that queries share.
+    """
+
+    def __init__(
+        self, plan: Plan, schema: pa.Schema, replay: Replay, numberings: dict[tuple[str, ...], KeyNumbers]
+    ) -> None:
+        self.form: Form = form_of(plan, schema)
+        self.plan, self.keys, self._replay = self.form.plan, self.form.keys, replay
+        layout = self.form.layout
+        shared = numberings.setdefault(self.keys, KeyNumbers(self.keys)) if self.keys else None
+        self.reader = Reader(self.plan, layout, self.keys, schema, shared)
         self.every_event = self.plan.scan.every_event
         self.head = np.zeros(linking.HEAD_SIZE, np.int64)
-        self._module = by_runs if self.form.by_runs else by_stacks
-        self._name = "incremental.by_runs" if self.form.by_runs else "incremental.by_stacks"
+        name = (
+            "stepping" if self.form.replays or self.form.by_queues else "by_runs" if self.form.by_runs else "by_stacks"
+        )
+        self._name = f"incremental.{name}"
         self._tables: list[Any] = []  # what lies at the addresses in `head`
         self._predicates: dict[bool, Any] = {}  # by whether kernels are interpreted: the condition, and addresses
         self.calls: Calls | None = None  # None: not compiled yet
+        self._queues: QueueSearch | None = None
         stored = [storage(kind) for _, kind, _ in layout.attributes]
         self.room = FIRST_ROOM
         self.facts = np.zeros((FACTS_OF_EVENT, self.room), np.int64)
@@ -116,6 +145,17 @@ class Core:
     def size(self) -> int:
         """How many events are kept."""
         return int(self.head[SIZE])
+
+    @property
+    def is_searched_when_due(self) -> bool:
+        """Do ends and windows of events alone say when it is searched, and these events what it finds?"""
+        moments = self.form.moments
+        return not (moments.always or self.form.carries)
+
+    @property
+    def next_deadline(self) -> int:
+        """When the next window of a first event has passed."""
+        return linking.next_deadline(self.head) if self.form.moments.deadline else linking.NEVER_DUE
 
     # --- rooms ------------------------------------------------------------------------------------------------------
 
@@ -216,15 +256,28 @@ class Core:
         """The candidates of a table."""
         return self.reader.read(table, self.every_event)
 
-    def needed(self, until: int) -> npt.NDArray[np.bool_]:
+    def needed(self, until: int, table: Callable[[], pa.Table]) -> npt.NDArray[np.bool_]:
         """Which events a match that is not known yet can need; time has passed all up to `until`."""
         retention = self.plan.exchange.retention
+        if self.form.moments.always:
+            return self._retained(table(), until)
         if retention.reach is not None:
             return np.asarray(self.times > until - retention.reach)
         assert retention.events is not None
         facts = self.facts[:, : self.size]
         keep: npt.NDArray[np.bool_] = facts[POSITION] > self._keys[facts[KEY], BEFORE] - retention.events
         keep[int(self.head[LINKED]) :] = True
+        return keep
+
+    def _retained(self, table: pa.Table, until: int) -> npt.NDArray[np.bool_]:
+        """The same by the engine's own rule, where times are imprecise or one event may belong to all keys."""
+        table = table.take(pa.array(self.rows))
+        name = free_name("__number", table.column_names)
+        events = ordered(table.append_column(name, pa.array(np.arange(len(self)))), self.plan.bound.schema)
+        numbers = events.table.column(name).to_numpy()
+        own = replace(events, table=events.table.drop_columns([name]))
+        keep = np.zeros(len(self), bool)
+        keep[numbers] = retained(self.plan, own, until)
         return keep
 
     def waiting_ends(self) -> list[int]:
@@ -267,7 +320,7 @@ class Core:
         self._move(which, max(FIRST_ROOM, 2 * left))
         self.head[SIZE] = left
         self.facts[ROW, :left] = numbers[self.facts[ROW, :left]]
-        if self.plan.partition:
+        if self.keys:
             occurs = np.zeros(self.reader.keys, bool)
             occurs[self.facts[KEY, :left]] = True
             self.facts[KEY, :left] = (np.cumsum(occurs) - 1)[self.facts[KEY, :left]]
@@ -281,7 +334,7 @@ class Core:
         if self.room > max(4 * FIRST_ROOM, 8 * self.size):
             self._move(slice(0, self.size), max(FIRST_ROOM, 2 * self.size))
         known = self.reader.keys
-        if not self.plan.partition or known <= FIRST_ROOM:
+        if not self.keys or known <= FIRST_ROOM:
             return
         occurs, keys = np.zeros(known, bool), self.facts[KEY, : self.size]
         occurs[keys] = True
@@ -294,12 +347,12 @@ class Core:
 
     def know(self, until: int) -> None:
         """All matches up to a time are known."""
-        self.head[LINKED] = 0
+        self.head[LINKED] = self.head[linking.DECIDED] = 0
         self._called(lambda calls: calls.relink(self.head, until))
 
     # --- the search -------------------------------------------------------------------------------------------------
 
-    def step(self, until: int) -> list[PushedMatches]:
+    def step(self, until: int) -> list[Found]:
         """The matches that are known when time has passed."""
         return self.results(self._called(lambda calls: calls.step(self.head, until)))
 
@@ -312,9 +365,7 @@ class Core:
         """The kernels as plain Python or compiled, with the condition in the same form."""
         interpreted = is_interpreted()
         if interpreted not in self._predicates:
-            predicate = form_of(self.plan).compiled.predicate.call
-            search = address_of_kernel(self._module.search.__wrapped__)
-            self._predicates[interpreted] = predicate, address_of(predicate), search
+            self._predicates[interpreted] = self._addresses()
         _, self.head[linking.PREDICATE_AT], self.head[linking.SEARCH_AT] = self._predicates[interpreted]
         entries = (step, go_on, linking.relink)
         if interpreted:
@@ -322,9 +373,17 @@ class Core:
         self.calls = Calls(*(entry.direct() for entry in entries))
         return self.calls
 
-    def results(self, returned: int) -> list[PushedMatches]:
+    def _addresses(self) -> tuple[Any, int, int]:
+        """The condition, its address, and that of the search."""
+        compiled = compiled_for_now(self.form).compiled
+        if compiled is None or self.form.by_queues:
+            return None, 0, 0
+        predicate, search = compiled.predicate.call, by_runs.search if self.form.by_runs else by_stacks.search
+        return predicate, address_of(predicate), address_of_kernel(search.__wrapped__)
+
+    def results(self, returned: int) -> list[Found]:
         """What a call of a kernel found; where something hindered it, that is put out of the way, and it goes on."""
-        found: list[PushedMatches] = []
+        found: list[Found] = []
         while returned != 0:
             if returned > 0:
                 found.append(self._listed())
@@ -334,17 +393,51 @@ class Core:
                     self._make_room_for_matches(2 * int(self.head[NEEDED]))
                 case linking.NEEDS_SIDE:
                     self._make_room_side_by_side(2 * int(self.head[NEEDED]))
+                case linking.REPLAY:
+                    found += self._searched_again(self._side[1][: self.head[SIDE_SIZE]])
+                    self.head[DONE] = self.head[linking.BUSY]
                 case linking.NOT_BRIEF | linking.STOPPED:
                     if self.head[MATCHES]:
                         found.append(self._listed())
-                    more = self._searched_alone(returned == linking.STOPPED)
-                    found += [more] if len(more.known) else []
+                    found += self._searched_alone(returned == linking.STOPPED)
                     self.head[DONE] += self.head[SIDE_KEYS]
                 case _:
                     name = "max_partial_matches" if returned == linking.TOO_MANY_RUNS else "max_matches"
                     check_limit(self.plan, name, True)
             returned = self._called(lambda calls: calls.go_on(self.head))
         return found
+
+    def _searched_again(self, laid: Int64s) -> list[Found]:
+        """What is found among events of some keys, key after key, the latest first."""
+        interval = int(self.head[AFTER]), int(self.head[UNTIL])
+        if self.form.replays:
+            batches = self._replay(self.facts[ROW, laid], *interval)
+            return [Replayed(batches)] if batches else []
+        matches = answer("search.queues", len(laid), lambda: self._by_queues(laid[::-1], interval))
+        return [matches] if len(matches) else []
+
+    def _by_queues(self, laid: Int64s, interval: tuple[int, int]) -> Matches:
+        """The matches of which events may be missing."""
+        number, facts = len(laid), self.facts.take(laid, axis=1)
+        other = facts[KEY, 1:] != facts[KEY, :-1]
+        facts[INSTANT, 0] = 0
+        facts[INSTANT, 1:] = np.cumsum(other | (facts[TIME, 1:] != facts[TIME, :-1]))
+        starts = np.concatenate([[0], np.flatnonzero(other) + 1, [number]])
+        tables: tuple[Any, ...] = (self.whole, self.number, self.null)
+        whole, numbers, null = (table.take(laid, axis=1) for table in tables)
+        read = Columns(whole, numbers, null, self.form.literals, np.empty(0, np.float64), np.zeros((0, 0), np.int64))
+        search = self._queue_search()
+        events = Events(facts[:PRECISE_FACTS], starts, np.zeros((0, number), np.int64), True)
+        combinations = float((np.diff(starts).astype(np.float64) ** len(self.plan.bound.positives)).sum())
+        with briefly(combinations <= linking.BRIEF and STOP[0] == 0):
+            return search.found(events, read, read, facts[ROW], interval)[0]
+
+    def _queue_search(self) -> QueueSearch:
+        compiled = compiled_for_now(self.form).compiled
+        assert compiled is not None
+        if self._queues is None or self._queues.compiled is not compiled:
+            self._queues = queue_search(self.plan, self.plan.bound, build_edges(self.plan))
+        return self._queues
 
     def _listed(self) -> PushedMatches:
         matches, matched = int(self.head[MATCHES]), int(self.head[MATCHED])
@@ -353,30 +446,36 @@ class Core:
         of_each = sizes[:matches].copy() if self.form.by_runs else None
         return PushedMatches(out[:matched].copy(), of_each, known[:matches].copy())
 
-    def _searched_alone(self, brief: bool) -> PushedMatches:
+    def _searched_alone(self, brief: bool) -> list[Found]:
         """The matches of the keys whose events lie side by side, by a search that can be stopped."""
         head, number = self.head, int(self.head[SIDE_SIZE])
+        interval = int(head[AFTER]), int(head[UNTIL])
         side, laid, starts, *columns = self._side
         facts, whole, numbers, null = (table[:, :number].copy() for table in (side, *columns))
         read = Columns(whole, numbers, null, self.form.literals, np.empty(0, np.float64), np.zeros((0, 0), np.int64))
         events = Events(facts, starts[: head[SIDE_KEYS] + 1].copy(), np.zeros((0, number), np.int64), True)
         rows = self.facts[ROW, laid[:number]]
-        interval = int(head[AFTER]), int(head[UNTIL])
         with briefly(brief and STOP[0] == 0):
-            if self.form.by_runs:
-                return self._by_runs(events, read, rows, interval)
-            return self._by_stacks(events, read, rows, interval)
+            search = self._by_runs if self.form.by_runs else self._by_stacks
+            found = search(compiled_for_now(self.form), events, read, rows, interval)
+        return [found] if len(found.known) else []
 
-    def _by_stacks(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> PushedMatches:
-        plan, compiled = self.plan, form_of(self.plan).compiled
+    def _by_stacks(
+        self, form: Form, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]
+    ) -> PushedMatches:
+        plan, compiled = self.plan, form.compiled
+        assert compiled is not None
         asked = SearchRequest(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates, NEVER)
         index = no_index(len(plan.bound.positives), len(rows))
         chosen, known, counters = construct(events, compiled.program, columns, compiled.predicate.call, index, asked)
         check_limit(plan, "max_matches", bool(counters[STACKS_OVERFLOW]))
         return PushedMatches(rows[chosen.reshape(-1)], None, known)
 
-    def _by_runs(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> PushedMatches:
-        form, limits = form_of(self.plan), self.plan.limits
+    def _by_runs(
+        self, form: Form, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]
+    ) -> PushedMatches:
+        limits = self.plan.limits
+        assert form.compiled is not None
         asked = AskedRuns(VERBOSE, form.merging, False, *interval, limits.max_partial_matches, limits.max_matches)
         listed, _, _, state = scan(
             events,
@@ -395,8 +494,13 @@ class Core:
             rows[listed.events[: listed.filled[EVENTS_LISTED]]], listed.sizes[:found], listed.known[:found]
         )
 
-    def matches(self, found: Sequence[PushedMatches]) -> Matches:
+    def matches(self, results: Sequence[Found]) -> Matches | Replayed:
         """Matches as engines return them; the rows are the numbers of the events."""
+        found = [each for each in results if isinstance(each, PushedMatches)]
+        if self.form.by_queues:
+            return reduce(joined, [each for each in results if isinstance(each, Matches)])
+        if self.form.replays:
+            return Replayed([batch for each in results if isinstance(each, Replayed) for batch in each.batches])
         events = np.concatenate([each.events for each in found])
         known = np.concatenate([each.known for each in found])
         places = len(self.plan.bound.positives)

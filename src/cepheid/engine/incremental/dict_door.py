@@ -14,7 +14,7 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import alone, linking, one_event
 from cepheid.engine.incremental.alone import FIRSTS, passing
 from cepheid.engine.incremental.entry import Entry
-from cepheid.engine.incremental.linking import append, may_end, release
+from cepheid.engine.incremental.linking import append, may_end, next_deadline, release
 from cepheid.engine.incremental.stepping import searched
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
@@ -56,8 +56,9 @@ COLUMNS, COLUMNS_AT, VALUES_AT, CODES, OTHERS, UTC_AT, NONE_KIND = range(22, 29)
 # Who takes events of a type, from where to where in the table of takers; queries; what columns are filled from; who
 # takes this event; searches that Python goes on with; possible last events of matches, a queue of times and queries.
 RANGES_AT, CODES_KNOWN, TAKERS_AT, TAKERS, QUERIES_AT, QUERIES, FILLS_AT, FILLS, CHOSEN_AT, PENDING_AT = range(29, 39)
-ENDS_AT, ENDS_ROOM, ENDS_FIRST, ENDS_LAST, ENTERED = range(39, 44)  # and how often the kernel was entered
-DOOR_SIZE = 44
+# ... and how often the kernel was entered; do queries wait for windows to pass?
+ENDS_AT, ENDS_ROOM, ENDS_FIRST, ENDS_LAST, ENTERED, LATE = range(39, 45)
+DOOR_SIZE = 45
 
 # Of a column: its name and the type of its values, by address; is it the time, the type, a whole number, a text?
 NAME, VALUE_KIND, ROLE, STORED = range(4)
@@ -319,6 +320,19 @@ def search(door: Int64s, query: Int64s, number: int, until: int, pending: int) -
 
 
 @kernel
+def pass_windows(door: Int64s, until: int, pending: int) -> int:
+    """Searches the queries of which the window of a first event has passed."""
+    queries = int64_rows(door[QUERIES_AT], door[QUERIES], OF_QUERY)
+    for number in range(door[QUERIES]):
+        query = queries[number]
+        head = int64_row(query[HEAD_AT], linking.HEAD_SIZE)
+        if next_deadline(head) <= until and query[STEPPED] != door[CALLS]:
+            pending = search(door, query, number, until, pending)
+        door[DUE] = min(door[DUE], next_deadline(head) + door[DELAY])
+    return pending
+
+
+@kernel
 def pass_time(door: Int64s, until: int, pending: int) -> int:
     """Searches the queries of which an event up to a time may be the last one of a match, unless this call did so."""
     ends = int64_rows(door[ENDS_AT], door[ENDS_ROOM], 2)
@@ -333,7 +347,7 @@ def pass_time(door: Int64s, until: int, pending: int) -> int:
         door[DUE] = FAR
     else:
         door[DUE] = ends[door[ENDS_FIRST], 0] + door[DELAY]
-    return pending
+    return pass_windows(door, until, pending) if door[LATE] == 1 else pending
 
 
 @borrowing
@@ -364,6 +378,8 @@ def push(door: Int64s, at: int, number: int, time: int, until: int) -> int:
             pending = search(door, query, row[QUERY], until, pending)
         if may_end(head):
             add_end(door, time, row[QUERY])
+        if door[LATE] == 1:
+            door[DUE] = min(door[DUE], next_deadline(head) + door[DELAY])
     door[ROWS] += 1
     return pending
 

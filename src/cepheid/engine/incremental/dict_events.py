@@ -19,7 +19,7 @@ from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import table_door as t
 from cepheid.engine.incremental.alone import Alone
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
-from cepheid.engine.incremental.core import Core, PushedMatches
+from cepheid.engine.incremental.core import Core, Found
 from cepheid.engine.incremental.gathering import held_kind, load, place_column
 from cepheid.engine.incremental.one_event import plain_columns
 from cepheid.engine.kernels.objects import ARE_KNOWN
@@ -36,10 +36,10 @@ _KINDS: dict[pa.DataType, tuple[type, int]] = {
 
 def reads_dicts(core: Core, alone: Alone, schema: pa.Schema) -> bool:
     """Can events of a schema be read from dicts, one by one?"""
-    keys = core.plan.partition
+    keys = core.keys
     if not ARE_KNOWN or not all(schema.field(name).type in _KEYS for name in keys):
         return False
-    return plain_columns(core.form.compiled.layout.attributes, schema) and alone.is_plain(schema)
+    return plain_columns(core.form.layout.attributes, schema) and alone.is_plain(schema)
 
 
 class DictColumns:
@@ -113,7 +113,7 @@ class DictEvents(DictColumns):
         for row, core, own in zip(queries, cores, alone, strict=True):
             row[d.HEAD_AT], row[d.EVERY], row[d.STEPPED] = core.head.ctypes.data, int(core.every_event), -1
             row[d.KEY_FROM] = len(fills)
-            fills += [(self.names.index(name), d.NOWHERE, 0, 0) for name in core.plan.partition]
+            fills += [(self.names.index(name), d.NOWHERE, 0, 0) for name in core.keys]
             row[d.KEY_TO] = len(fills)
             if own.tested:
                 own.prepare()
@@ -121,7 +121,7 @@ class DictEvents(DictColumns):
                 fills += self._fills(own.layout.attributes)
                 row[d.ALONE_TO] = len(fills)
             row[d.FILL_FROM] = len(fills)
-            fills += self._fills(core.form.compiled.layout.attributes)
+            fills += self._fills(core.form.layout.attributes)
             row[d.FILL_TO] = len(fills)
         self._cores, self.call, self._take_rows = cores, d.take.direct(), t.take_rows.direct()
         load()
@@ -131,6 +131,7 @@ class DictEvents(DictColumns):
         self._place("pending", np.zeros((len(cores), 2), np.int64), d.PENDING_AT)
         self._place_takers(takers)
         self.look_at_keys()
+        self.door[d.LATE] = int(any(core.form.moments.deadline for core in cores))
         self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills})
         columns = self.table_columns(self.columns_read)
         self._table = np.zeros(t.TABLE_SIZE, np.int64)
@@ -216,21 +217,30 @@ class DictEvents(DictColumns):
         self._make_room_for_ends(len(times))
         ends = self._kept["ends"]
         ends[: len(times), 0], ends[: len(times), 1] = times[order], queries[order]
-        door[d.ENDS_LAST], door[d.DUE] = len(times), ends[0, 0] + door[d.DELAY] if len(times) else FAR
+        door[d.ENDS_LAST] = len(times)
+        self.look_when_due()
+
+    def look_when_due(self) -> None:
+        """The time from which a match may be known has moved."""
+        door = self.door
+        due = [core.next_deadline for core in self._cores]
+        if door[d.ENDS_FIRST] < door[d.ENDS_LAST]:
+            due.append(int(self._kept["ends"][door[d.ENDS_FIRST], 0]))
+        door[d.DUE] = min(FAR, min(due) + int(door[d.DELAY]))
 
     def passed_ends(self, until: int) -> list[int]:
         """The queries of which an event up to a time may be the last one of a match; these events are done with."""
         door, ends = self.door, self._kept["ends"]
         first, last = int(door[d.ENDS_FIRST]), int(door[d.ENDS_LAST])
         passed = first + int(np.searchsorted(ends[first:last, 0], until, side="right"))
-        queries: list[int] = np.unique(ends[first:passed, 1]).tolist()
+        queries = {number for number, core in enumerate(self._cores) if core.next_deadline <= until}
+        queries |= set(ends[first:passed, 1].tolist())
         door[d.ENDS_FIRST] = passed
-        door[d.DUE] = ends[passed, 0] + door[d.DELAY] if passed < last else FAR
-        return queries
+        return sorted(queries)
 
     # --- results --------------------------------------------------------------------------------------------------
 
-    def results(self, pending: int) -> list[tuple[int, list[PushedMatches]]]:
+    def results(self, pending: int) -> list[tuple[int, list[Found]]]:
         """What the searches of a call found, by the number of the query."""
         found = []
         for number, returned in sorted(self._kept["pending"][:pending].tolist()):

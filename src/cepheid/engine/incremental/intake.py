@@ -23,6 +23,7 @@ from cepheid.engine.incremental import linking
 from cepheid.engine.incremental.core import Core
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
+    DECIDED,
     FACTS_AT,
     FACTS_OF_EVENT,
     HEAD_SIZE,
@@ -191,6 +192,7 @@ def dropped(queries: Int64Rows, numbers: Int64s) -> int:
         for key in range(head[KEY_ROOM]):
             keys[key, LATEST] = max(keys[key, LATEST] - gone, -1)
         head[SIZE], head[LINKED] = size - gone, head[LINKED] - gone
+        head[DECIDED] = max(head[DECIDED] - gone, 0)
     return 0
 
 
@@ -239,7 +241,7 @@ class Intake:
     def is_ready(self, events: int) -> bool:
         """Do the queries share their keys, and are the kernels there, or are there events enough to wait for them?"""
         for core in self._cores:
-            if core.calls is None or (core.reader.shared is None and core.plan.partition):
+            if core.calls is None or (core.reader.shared is None and core.keys):
                 return False
         return events > FEW_EVENTS or kernels_are_ready()
 
@@ -299,7 +301,7 @@ class Intake:
         """What conditions read of the whole table, whose addresses queries get."""
         columns, every = list[Any](), np.arange(table.num_rows)
         for query, core in zip(self._queries, self._cores, strict=True):
-            layout = core.form.compiled.layout
+            layout = core.form.layout
             if layout.attributes:
                 read = fill(layout, table, every, core.plan.bound.schema)
                 query[WHOLES_AT], query[NUMBERS_AT] = read.whole.ctypes.data, read.number.ctypes.data
@@ -309,7 +311,9 @@ class Intake:
 
     def can_drop(self) -> bool:
         """Do times alone say which events are gone?"""
-        return all(core.plan.exchange.retention.reach is not None for core in self._cores)
+        return all(
+            core.plan.exchange.retention.reach is not None and not core.form.moments.always for core in self._cores
+        )
 
     def needed(self, until: int, rows: int) -> npt.NDArray[np.bool_]:
         """Which events of the log are needed when time has passed all up to `until`."""

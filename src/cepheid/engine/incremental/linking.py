@@ -16,6 +16,7 @@ from cepheid.engine.data.columns import Columns
 from cepheid.engine.data.layout import (
     BEGINS,
     CHANCE,
+    DUE,
     INSTANT,
     MASK,
     POSITION,
@@ -40,7 +41,7 @@ FACTS_OF_EVENT = PRECISE_FACTS + 4
 # of its latest event, the rank of that instant, how many events came before that instant, and how many there are. Then
 # the latest first event of a chain, by stage.
 LATEST, ASKED_FOR, LAST_TIME, LAST_ORDINAL, BEFORE, NUMBER, CHAINS = range(7)
-NEVER_BEFORE = -(2**62)
+NEVER_BEFORE, NEVER_DUE = -(2**62), 2**62
 
 # The numbers in `head`. Events that are kept, room for them, those that are linked; up to when all is searched, and the
 # number of this search; keys to search, and those that are done; matches found, and their events; the least room that
@@ -60,12 +61,17 @@ SIDE_AT, SIDE_ROOM, SIDE_SIZE, SIDE_WHOLE_AT, SIDE_NUMBER_AT, SIDE_NULL_AT, SIDE
 OUT_AT, OUT_ROOM, SIZES_AT, KNOWN_AT, KNOWN_ROOM = range(60, 65)
 SEARCH_AT = 65  # the search of the engine
 SIDE_KEYS, SIDE_STARTS_AT = 66, 67  # keys whose events lie side by side, and where those of each begin
-TABLES = 70  # three numbers for each table of the program and the graph: its address, rows and columns
+# When a key is searched: at events that may be the last ones of a match, when so much time has passed after one of the
+# components that a match can begin with (0: not by that), or whenever time passes; how many events are past that time;
+# and are its events searched by Python, and so linked though they fill no component?
+AT_ENDS, DEADLINE, FIRSTS, ALWAYS, DECIDED, REPLAYS = range(68, 74)
+TABLES = 74  # three numbers for each table of the program and the graph: its address, rows and columns
 NUMBER_OF_TABLES = 10
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
 # What a call returns, if not the number of matches.
 NEEDS_MATCHES, NEEDS_SIDE, NOT_BRIEF, TOO_MANY_MATCHES, TOO_MANY_RUNS, STOPPED, WAITS = -1, -2, -3, -4, -5, -6, -7
+REPLAY = -8
 BRIEF = 1_000_000.0  # sequences or pairs that could be looked at; more are searched where the search can be stopped
 FEW = 12  # events of a key with groups of any combination
 
@@ -87,9 +93,10 @@ def link(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> bool:
     if head[COUNTS] == 1:
         count_event(head, facts, keys, event)
     mask = facts[MASK, event]
-    if mask == 0:
+    if mask == 0 and head[REPLAYS] == 0:
         return False
     key, time = facts[KEY, event], facts[TIME, event]
+    facts[DUE, event] = time + head[DEADLINE]
     facts[LINK, event] = keys[key, LATEST]
     keys[key, LATEST] = event
     stages = int64_row(head[STAGES_AT], head[STAGES])
@@ -105,9 +112,33 @@ def link(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> bool:
                 continue
         if stage == last:
             ends = True
+            keys[key, CHAINS + last] = time
         else:
             keys[key, CHAINS + stage] = first
     return ends
+
+
+@borrowing
+def ask_for(head: Int64s, keys: Int64Rows, key: int) -> None:
+    """Puts a key down to be searched."""
+    if keys[key, ASKED_FOR] != head[SEARCH]:
+        keys[key, ASKED_FOR] = head[SEARCH]
+        int64_row(head[BUSY_AT], head[KEY_ROOM])[head[BUSY]] = key
+        head[BUSY] += 1
+
+
+@borrowing
+def pass_deadlines(head: Int64s, facts: Int64Rows, keys: Int64Rows, searched: bool) -> None:
+    """Puts down the keys with a first event whose window has passed, if there was a last one behind it."""
+    last = CHAINS + head[STAGES] - 1
+    while head[DECIDED] < head[LINKED]:
+        event = head[DECIDED]
+        key, begins = facts[KEY, event], facts[MASK, event] & head[FIRSTS] != 0
+        if begins and facts[DUE, event] > head[UNTIL]:
+            break
+        head[DECIDED] += 1
+        if begins and not searched and keys[key, last] >= facts[TIME, event]:
+            ask_for(head, keys, key)
 
 
 @borrowing
@@ -115,18 +146,18 @@ def release(head: Int64s, until: int, searched: bool) -> None:
     """Links the events that time has passed, and puts down the keys to search, unless they were searched before."""
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
     keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
-    busy = int64_row(head[BUSY_AT], head[KEY_ROOM])
     head[SEARCH] += 1
     head[BUSY] = head[DONE] = head[MATCHES] = head[MATCHED] = 0
     head[UNTIL] = until
     while head[LINKED] < head[SIZE] and facts[TIME, head[LINKED]] <= until:
         event = head[LINKED]
         head[LINKED] += 1
-        key = facts[KEY, event]
-        if link(head, facts, keys, event) and not searched and keys[key, ASKED_FOR] != head[SEARCH]:
-            keys[key, ASKED_FOR] = head[SEARCH]
-            busy[head[BUSY]] = key
-            head[BUSY] += 1
+        if link(head, facts, keys, event) and head[AT_ENDS] == 1 and not searched:
+            ask_for(head, keys, facts[KEY, event])
+    if head[DEADLINE] > 0:
+        pass_deadlines(head, facts, keys, searched)
+    if head[ALWAYS] == 1 and head[LINKED] > 0 and not searched:
+        ask_for(head, keys, 0)
 
 
 @borrowing
@@ -140,7 +171,7 @@ def in_reach(head: Int64s, facts: Int64Rows, latest: int) -> int:
         elif head[REACHED_EVENTS] > 0:
             if facts[POSITION, event] < position - head[REACHED_EVENTS]:
                 break
-        elif facts[TIME, event] < time - head[REACH]:
+        elif facts[TIME, event] < (head[AFTER] + 1 if head[DEADLINE] > 0 else time) - head[REACH]:
             break
         number += 1
         event = facts[LINK, event]
@@ -213,7 +244,8 @@ def combinations(head: Int64s, begin: int, end: int) -> float:
     for place in range(head[PLACES]):
         fitting = 0
         for event in range(begin, end):
-            if side[MASK, event] & (1 << place) != 0 and (place + 1 < head[PLACES] or side[TIME, event] > head[AFTER]):
+            fits = side[MASK, event] & (1 << place) != 0
+            if fits and (place + 1 < head[PLACES] or head[DEADLINE] > 0 or side[TIME, event] > head[AFTER]):
                 fitting += 1
         found *= fitting
     return found
@@ -292,6 +324,8 @@ def append(head: Int64s, time: int, key: int, mask: int, begins: int, row: int) 
 @borrowing
 def may_end(head: Int64s) -> bool:
     """May the event that came last be the last one of a match, when time passes it?"""
+    if head[AT_ENDS] == 0:
+        return False
     facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
     event = head[SIZE] - 1
     stages = int64_row(head[STAGES_AT], head[STAGES])
@@ -304,6 +338,17 @@ def may_end(head: Int64s) -> bool:
     keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
     first = keys[facts[KEY, event], CHAINS + last - 1]
     return bool(first != NEVER_BEFORE and time - first <= head[LASTS])
+
+
+@borrowing
+def next_deadline(head: Int64s) -> int:
+    """When the next window of a first event has passed; NEVER_DUE: there is none."""
+    if head[DEADLINE] > 0:
+        facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+        for event in range(head[DECIDED], head[SIZE]):
+            if facts[MASK, event] & head[FIRSTS] != 0:
+                return int(facts[TIME, event] + head[DEADLINE])
+    return NEVER_DUE
 
 
 @borrowing
@@ -337,6 +382,27 @@ def prepare(head: Int64s) -> int:
         if work > BRIEF:
             return NOT_BRIEF
     return STOPPED if stop_flag() != 0 else 0
+
+
+@borrowing
+def gather(head: Int64s) -> int:
+    """Puts down the events of all keys to search; what Python has to do then, or 0: there are none."""
+    facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+    keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
+    busy, laid = int64_row(head[BUSY_AT], head[KEY_ROOM]), int64_row(head[SIDE_EVENTS_AT], head[SIDE_ROOM])
+    found = 0
+    for place in range(head[DONE], head[BUSY]):
+        event = keys[busy[place], LATEST]
+        number = in_reach(head, facts, event)
+        for _ in range(number):
+            if found < head[SIDE_ROOM]:
+                laid[found] = event
+            found += 1
+            event = facts[LINK, event]
+    head[SIDE_SIZE] = head[NEEDED] = found
+    if found > head[SIDE_ROOM]:
+        return NEEDS_SIDE
+    return 0 if is_done(head) else REPLAY
 
 
 @kernel

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,18 +18,18 @@ from cepheid.engine.incremental import linking
 from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_runs
 from cepheid.engine.program.graph import Graph
 from cepheid.engine.program.tables import KEYS_FROM, MERGEABLE
+from cepheid.engine.search.incremental_events import COMPARED
 from cepheid.engine.search.runs.moves import Widths
 from cepheid.engine.search.runs.scan import Machine
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
-from cepheid.language.pattern import edge, fewest, without
+from cepheid.language.pattern import Pattern, edge, fewest, without
 from cepheid.language.schema import DataType
 from cepheid.plan.lowering import automaton_of
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 
 FAR = 2**61
-_KEYS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
 
 
 def decided(plan: Plan) -> Plan:
@@ -40,30 +41,49 @@ def decided(plan: Plan) -> Plan:
 
 
 def refusal(plan: Plan, schema: pa.Schema) -> str | None:
-    """Why a query is searched anew at each step, over the events that are kept; None: it is not."""
+    """Why the events of a key are searched by the engine as a table of their own; None: they are not."""
     plan = decided(plan)
     bound = plan.bound
-    if plan.engine not in ("sequence", "runs", "states") or plan.is_lossy or plan.is_imprecise:
+    if plan.engine not in ("sequence", "runs", "states", "queues") or plan.is_imprecise:
         return f"engine {plan.engine} has no incremental form"
+    if plan.is_lossy and (why := _refused_loss(plan)) is not None:
+        return why
     if set(plan.partition) != set(bound.equivalence) or plan.compared or bound.may_lack:
         return "an equivalence test does not part its events"
     if bound.summary is not None or plan.output.mode is not s.OutputMode.ALL:
         return "matches are summed up or compared with each other"
-    if bound.postponed or bound.untils:
-        return "matches are known only when their window has passed" if bound.postponed else "UNTIL looks at all events"
+    if bound.forecast is not None:
+        return "partial matches are reported as time passes"
+    if bound.untils:
+        return "UNTIL looks at all events"
     if bound.strict and plan.partition:
         return "strict contiguity looks at the events of all keys"
     if bound.schema.tiebreak:
         return "a tiebreak orders events of one time"
     if bound.window is None:
         return "it has no window"
+    if bound.postponed and bound.window.events:
+        return "matches are known only when so many events have come"
     if plan.limits.timeout or plan.limits.max_bytes or plan.limits.truncate:
         return "a search that may be cut off is begun anew"
-    if not all(any(test(schema.field(name).type) for test in _KEYS) for name in plan.partition):
+    if not _are_plain(plan.partition, schema):
         return "its key has a type that Python does not compare as SQL does"
-    if plan.engine != "sequence" and isinstance(automaton_of(bound), str):
+    if plan.engine in ("runs", "states") and isinstance(automaton_of(bound), str):
         return "its pattern has no automaton"
-    return _refused_columns(form_of(plan).compiled)
+    return _refused_columns(_compiled(plan)[0])
+
+
+def _refused_loss(plan: Plan) -> str | None:
+    """The same where events may be missing."""
+    if plan.engine != "queues" or plan.match.hashed is not None:
+        return "events that may be missing are tied together by equal values"
+    if plan.bound.strategies != {s.Strategy.SKIP_TILL_ANY} or plan.exchange.retention.decides_late:
+        return "events that may be missing are looked for in order of time"
+    return "the window counts events" if plan.bound.window is not None and plan.bound.window.events else None
+
+
+def _are_plain(keys: Sequence[str], schema: pa.Schema) -> bool:
+    return all(any(test(schema.field(name).type) for test in COMPARED) for name in keys)
 
 
 def _refused_columns(compiled: CompiledProgram) -> str | None:
@@ -76,13 +96,70 @@ def _refused_columns(compiled: CompiledProgram) -> str | None:
     return None
 
 
+class Moments(NamedTuple):
+    """When a key is searched."""
+
+    ends: bool = True  # time passes an event that may be the last one of a match
+    deadline: int = 0  # so much time has passed after an event that may be the first one; 0: not by that
+    always: bool = False  # whenever time passes: then all events are of one key
+
+
+def moments_of(plan: Plan) -> Moments:
+    """When a match of a query can become known."""
+    bound, late = plan.bound, plan.exchange.retention.decides_late
+    compared = plan.output.mode in (s.OutputMode.TOP, s.OutputMode.PARTIAL)
+    if plan.is_imprecise or bound.may_lack or bound.forecast is not None or compared:
+        return Moments(always=True)
+    window = bound.window
+    counts = window is not None and window.events
+    if counts and (set(plan.partition) != set(bound.equivalence) or (bound.strict and plan.partition)):
+        return Moments(always=True)  # it counts the events of a key, and those of all keys are looked at
+    if not late:
+        return Moments()
+    if window is None or counts or plan.output.mode is not s.OutputMode.ALL:
+        return Moments(always=True)
+    return Moments(not bound.postponed or plan.is_lossy, window.length)
+
+
 @dataclass(frozen=True)
 class Form:
     """A query as the incremental search reads it."""
 
     plan: Plan
-    compiled: CompiledProgram
+    compiled: CompiledProgram | None  # None: the engine searches a table of the events
     graph: Graph | None  # None: instance stacks
+    why: str | None = None  # that is so
+
+    @property
+    def layout(self) -> ColumnLayout:
+        """What conditions read."""
+        return ColumnLayout(()) if self.compiled is None else self.compiled.layout
+
+    @property
+    def replays(self) -> bool:
+        """Does the engine search a table of the events of some keys?"""
+        return self.compiled is None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The attributes that part the events."""
+        apart = not self.moments.always and not self.plan.bound.strict
+        return self.plan.partition if apart else ()
+
+    @cached_property
+    def moments(self) -> Moments:
+        """When a key is searched."""
+        return moments_of(self.plan)
+
+    @property
+    def carries(self) -> bool:
+        """Does a match depend on more than events: on earlier matches, or a sum of them?"""
+        return self.plan.bound.summary is not None or self.plan.output.mode is s.OutputMode.NON_OVERLAP
+
+    @property
+    def by_queues(self) -> bool:
+        """Is it for the engine of missing events?"""
+        return self.compiled is not None and self.plan.is_lossy
 
     @property
     def by_runs(self) -> bool:
@@ -92,12 +169,14 @@ class Form:
     @cached_property
     def machine(self) -> Machine:
         """Its conditions and its states."""
+        assert self.compiled is not None
         assert self.graph is not None
         return Machine(self.compiled.program, self.graph)
 
     @property
     def merging(self) -> bool:
         """Are equal runs merged?"""
+        assert self.compiled is not None
         program = self.compiled.program
         return bool(self.plan.options.get("merge", True)) and bool(program.place[:, MERGEABLE].any())
 
@@ -105,6 +184,7 @@ class Form:
     def widths(self) -> Widths:
         """How wide the parts of a run are."""
         compiled = self.compiled
+        assert compiled is not None
         keys = int(np.diff(compiled.program.place[:, KEYS_FROM]).max(initial=0))
         return Widths(0, compiled.slots, compiled.whole, compiled.number, 2 + keys if self.merging else 0)
 
@@ -117,12 +197,28 @@ class Form:
     def stages(self) -> tuple[int, ...]:
         """The components that events have to fill one after the other, as bits: of an expression, first and last."""
         bound = self.plan.bound
+        if self.plan.is_lossy or bound.schema.tiebreak:  # which orders events of one time
+            return (self._lasts,)
         if bound.is_linear:
             return tuple(1 << place for place in range(len(bound.positives)))
-        absent = frozenset(negation.component.variable for negation in bound.negations)
-        pattern = without(bound.pattern, absent)
-        ends = [_bits(bound, edge(pattern, last=last)) for last in (False, True)]
-        return tuple(ends) if fewest(pattern) >= 2 else (ends[1],)
+        firsts, lasts = self._edges
+        return (firsts, lasts) if fewest(self._pattern) >= 2 else (lasts,)
+
+    @property
+    def _lasts(self) -> int:
+        """The components that the event that was seen last can fill."""
+        every = (1 << len(self.plan.bound.positives)) - 1
+        return every if self.plan.options.missing_last else self._edges[1]
+
+    @property
+    def _pattern(self) -> Pattern:
+        bound = self.plan.bound
+        return without(bound.pattern, frozenset(negation.component.variable for negation in bound.negations))
+
+    @property
+    def _edges(self) -> tuple[int, int]:
+        first, last = (_bits(self.plan.bound, edge(self._pattern, last=last)) for last in (False, True))
+        return first, last
 
     @property
     def ending(self) -> int:
@@ -132,6 +228,8 @@ class Form:
     @cached_property
     def tables(self) -> list[Any]:
         """The tables of the program and the graph."""
+        if self.compiled is None or self.by_queues:
+            return []
         program = self.compiled.program
         nothing = np.zeros((0, 1), np.int64)
         graph = (nothing,) * 3 if self.graph is None else (self.graph.states, self.graph.edges, self.graph.passed)
@@ -141,15 +239,30 @@ class Form:
     @cached_property
     def numbers(self) -> dict[int, int]:
         """What is written into `head` once."""
-        plan, program, widths = self.plan, self.compiled.program, self.widths
+        plan, moments = self.plan, self.moments
         bound, retention = plan.bound, plan.exchange.retention
-        assert bound.window is not None
+        timed = bound.window is not None and not bound.window.events
+        known = {
+            linking.LASTS: bound.window.length if bound.window is not None and timed else FAR,
+            linking.REACH: FAR if moments.always else retention.reach or 0,
+            linking.REACHED_EVENTS: 0 if moments.always else retention.events or 0,
+            linking.COUNTS: int(plan.scan.every_event),
+            linking.AT_ENDS: int(moments.ends and not moments.always),
+            linking.DEADLINE: moments.deadline,
+            linking.FIRSTS: (1 << len(bound.positives)) - 1 if plan.is_lossy else self._edges[0],
+            linking.ALWAYS: int(moments.always),
+            linking.REPLAYS: int(self.replays or self.by_queues),
+        }
+        return known | self._of_program()
+
+    def _of_program(self) -> dict[int, int]:
+        """What the kernels of an engine are told."""
+        if self.compiled is None or self.by_queues:
+            return {}
+        plan, program, widths = self.plan, self.compiled.program, self.widths
+        bound = plan.bound
         any_groups = bound.has_kleene and s.Strategy.SKIP_TILL_ANY in bound.strategies
         return {
-            linking.LASTS: FAR if bound.window.events else bound.window.length,
-            linking.REACH: retention.reach or 0,
-            linking.REACHED_EVENTS: retention.events or 0,
-            linking.COUNTS: int(plan.scan.every_event),
             linking.CONTIGUOUS: int(bound.contiguous),
             linking.BY_RUNS: int(self.by_runs),
             linking.MANY: int(any_groups or (self.by_runs and s.Strategy.SKIP_TILL_ANY in bound.strategies)),
@@ -180,10 +293,25 @@ def _bits(bound: BoundQuery, variables: Any) -> int:
     return sum(1 << place for place, each in enumerate(bound.positives) if each.variable in variables)
 
 
-def form_of(plan: Plan) -> Form:
-    """A query as the incremental search reads it; its program is the one for compiled or interpreted kernels."""
-    plan = decided(plan)
+def _compiled(plan: Plan) -> tuple[CompiledProgram, Graph | None]:
+    """The program of a query, for compiled or interpreted kernels."""
     if plan.engine == "sequence":
         order = tuple(range(len(plan.bound.positives) - 1, -1, -1))  # construction walks backwards
-        return Form(plan, compile_program(plan.bound, order=order, push=plan.push_predicates), None)
-    return Form(plan, *compile_runs(plan.bound))
+        return compile_program(plan.bound, order=order, push=plan.push_predicates), None
+    if plan.is_lossy:
+        return compile_program(plan.bound, order="any", variants=True), None
+    return compile_runs(plan.bound)
+
+
+def form_of(plan: Plan, schema: pa.Schema) -> Form:
+    """A query over events of a schema as the incremental search reads it."""
+    why = refusal(plan, schema)
+    if why is not None:
+        return Form(plan, None, None, why)
+    plan = decided(plan)
+    return Form(plan, *_compiled(plan))
+
+
+def compiled_for_now(form: Form) -> Form:
+    """The same with the program that fits compiled or interpreted kernels, whichever run now."""
+    return form if form.replays else Form(form.plan, *_compiled(form.plan))

@@ -10,9 +10,11 @@ from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
     DONE,
     MATCHES,
+    REPLAYS,
     SEARCH_AT,
     SIDE_KEYS,
     STOPPED,
+    gather,
     is_done,
     prepare,
     release,
@@ -25,6 +27,8 @@ from cepheid.engine.kernels.stop import stop_flag
 @kernel
 def searched(head: Int64s) -> int:
     """Searches the keys that are left, and says how many matches there are, or what hinders it."""
+    if head[REPLAYS] == 1:
+        return gather(head)
     while not is_done(head):
         hinders = prepare(head)
         if hinders == 0:

@@ -12,43 +12,29 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import first_conditions
-from cepheid.engine.data.columns import ColumnLayout, Columns, fill, storage
-from cepheid.engine.data.keys import combined
+from cepheid.engine.data.columns import ColumnLayout, Columns, fill
+from cepheid.engine.data.keys import combined, key_codes
 from cepheid.engine.data.shared import once, told_of_any
 from cepheid.engine.values.columnwise import condition
 from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
-from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
 
 OneEventTest = tuple[int, s.Component, s.Expression]  # the place of a component, the component, and a condition
-_KEYS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
+COMPARED = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_boolean,
+)
 FEW = 100  # events; of fewer, each is looked at by itself
 MANY_KEYS = 1_000  # that lie in memory before it is looked which are needed
-
-
-def can_be_read_once(plan: Plan, schema: pa.Schema, layout: ColumnLayout) -> bool:
-    """Does what a search reads of an event depend on that event alone, and its matches on events of one key?"""
-    bound = plan.bound
-    if set(plan.partition) != set(bound.equivalence) or plan.compared or bound.may_lack:
-        return False
-    if bound.summary is not None or bound.postponed or bound.contiguous or bound.schema.tiebreak:
-        return False
-    if bound.window is None or bound.window.events or plan.output.mode is not s.OutputMode.ALL or plan.limits.timeout:
-        return False
-    if plan.limits.max_bytes or plan.is_lossy or plan.is_imprecise:
-        return False
-    if not all(any(test(schema.field(name).type) for test in _KEYS) for name in plan.partition):
-        return False
-    # The ranks of texts change with the texts that occur.
-    plain = all(kind is not DataType.STRING and storage(kind) != "list" for _, kind, _ in layout.attributes)
-    return plain and not layout.read
 
 
 class Arrived(NamedTuple):
@@ -94,10 +80,18 @@ class KeyNumbers:
 class Reader:
     """Reads events as they come, and numbers their keys from 0 on."""
 
-    def __init__(self, plan: Plan, layout: ColumnLayout, shared: KeyNumbers | None = None) -> None:
-        self._plan, self._layout = plan, layout
+    def __init__(
+        self,
+        plan: Plan,
+        layout: ColumnLayout,
+        keys: Sequence[str],
+        schema: pa.Schema,
+        shared: KeyNumbers | None = None,
+    ) -> None:
+        self._plan, self._layout, self._keys = plan, layout, tuple(keys)
+        self._coded = not all(any(test(schema.field(name).type) for test in COMPARED) for name in keys)
         self._number_of: dict[Any, int] = {}  # the number of each key, unless the queries of a step share a numbering
-        self.shared = shared if plan.partition else None
+        self.shared = None if self._coded else shared
         self.own = np.empty(0, np.int64)  # by the number that queries share, the one that a key has here; -1: none
         self.of_own = np.empty(0, np.int64)  # the other way round, and room for more
         self.known = 0  # how many keys have a number here
@@ -107,10 +101,12 @@ class Reader:
         named = {name for each in self._components for name in each.types or ()}
         self._of_type = {name: _filled_by(name, self._components) for name in named}
         tested = [(place, each) for place, each in enumerate(self._components)]
+        if bound.schema.lacks:
+            tested = []  # what a type lacks counts as true: the engine looks at it
         self._conditions = [
             (place, each, part) for place, each in tested for part in plan.scan.conditions_of(each.variable)
         ]
-        positives = [(place, each) for place, each in enumerate(bound.positives)]
+        positives = [(place, each) for place, each in tested if place < len(bound.positives)]
         self._firsts = [(place, each, part) for place, each in positives for part in first_conditions(bound, each)]
 
     @property
@@ -141,7 +137,7 @@ class Reader:
         """How many keys there are."""
         if self.shared is not None:
             return self.known
-        return len(self._number_of) if self._plan.partition else 1
+        return len(self._number_of) if self._keys else 1
 
     def shared_numbers(self) -> Int64s:
         """The numbers that queries share, of the keys that have one here, in the order of these."""
@@ -187,7 +183,7 @@ class Reader:
             of_own = self.shared_numbers()[left]
             self.of_own, self.known = of_own, len(of_own)
             self.own[of_own] = np.arange(self.known)
-        elif self._plan.partition:
+        elif self._keys:
             values = list(self._number_of)
             self._number_of = {values[key]: number for number, key in enumerate(left.tolist())}
 
@@ -212,9 +208,11 @@ class Reader:
 
     def _keys_of(self, table: pa.Table, rows: Int64s) -> Int64s:
         """The number of the key of each of some events, a new key gets the next; -1: a part of it is NULL."""
-        names = self._plan.partition
+        names = self._keys
         if not names:
             return np.zeros(len(rows), np.int64)
+        if self._coded:  # two keys may have one code: their events are searched together
+            return _numbers_of(self._number_of, key_codes(table, names)[rows].tolist())
         if self.shared is not None:
             return self._numbered_here(self.shared.of_rows(table, rows))
         return _numbers_of_rows(self._number_of, table, names, rows)
@@ -253,89 +251,6 @@ def _numbers_of(known: dict[Any, int], values: Sequence[Any]) -> Int64s:
             if keys[place] is None:
                 keys[place] = -1 if _is_null(value) else known.setdefault(value, len(known))
     return np.array(keys, np.int64)
-
-
-class Growing:
-    """Rows of numbers that grow at their end without being copied each time."""
-
-    def __init__(self, values: npt.NDArray[Any]) -> None:
-        self._values, self._length = values, int(values.shape[1])
-
-    def __len__(self) -> int:
-        return self._length
-
-    @property
-    def room(self) -> npt.NDArray[Any]:
-        """The numbers, and room for more behind them."""
-        return self._values
-
-    def values(self) -> npt.NDArray[Any]:
-        """The numbers."""
-        return self._values[:, : self._length]
-
-    def extend(self, more: npt.NDArray[Any]) -> None:
-        """Puts more at the end."""
-        length = self._length + int(more.shape[-1])
-        if length > self._values.shape[1]:
-            larger = np.empty((self._values.shape[0], max(2 * length, 1024)), self._values.dtype)
-            larger[:, : self._length] = self.values()
-            self._values = larger
-        self._values[:, self._length : length] = more
-        self._length = length
-
-    def keep(self, which: npt.NDArray[np.bool_]) -> None:
-        """Forgets the others."""
-        self._values = np.ascontiguousarray(self.values()[:, which])
-        self._length = int(self._values.shape[1])
-
-
-class GrowingColumns:
-    """What conditions read of events that are kept."""
-
-    def __init__(self, layout: ColumnLayout) -> None:
-        stored = [storage(kind) for _, kind, _ in layout.attributes]
-        self.is_empty = not stored
-        self._whole = Growing(np.empty((stored.count("whole"), 0), np.int64))
-        self._number = Growing(np.empty((stored.count("number"), 0), np.float64))
-        self._null = Growing(np.empty((len(stored), 0), np.uint8))
-        self._parts = (self._whole, self._number, self._null)
-
-    def extend(self, columns: Columns | None) -> None:
-        """Puts those of more events at the end."""
-        if columns is not None:
-            self._whole.extend(columns.whole)
-            self._number.extend(columns.number)
-            self._null.extend(columns.null)
-
-    def keep(self, which: npt.NDArray[np.bool_]) -> None:
-        """Forgets the others."""
-        if not self.is_empty:
-            for part in self._parts:
-                part.keep(which)
-
-    def move(self, start: int, order: Int64s) -> None:
-        """Puts those from `start` on in another order."""
-        if not self.is_empty:
-            for part in self._parts:
-                tail = part.values()[:, start:]
-                tail[:] = tail[:, order]
-
-    def picked(self, chosen: Int64s) -> Columns:
-        """Those of some events."""
-        if self.is_empty:
-            return _columns(*(np.empty((0, len(chosen)), part.room.dtype) for part in self._parts))
-        return _columns(*(np.ascontiguousarray(part.values()[:, chosen]) for part in self._parts))
-
-    def all(self) -> Columns:
-        """Those of all events, with room for more behind them."""
-        return _columns(*(part.room for part in self._parts))
-
-
-_NOTHING = np.empty(0, np.int64), np.empty(0, np.float64), np.zeros((0, 0), np.int64)
-
-
-def _columns(whole: Any, number: Any, null: Any) -> Columns:
-    return Columns(whole, number, null, *_NOTHING)
 
 
 def passed(table: pa.Table, part: s.Expression, any: bool) -> Any:

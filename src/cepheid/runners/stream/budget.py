@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.engine.data.keys import Codes, key_codes
 from cepheid.engine.data.table import EventTable
 from cepheid.errors import LimitError
 from cepheid.runners.options import POLICIES
-from cepheid.runners.stream.idle_keys import Codes, key_codes
 
 Mask = npt.NDArray[np.bool_]
 FAIL, OLDEST, LARGEST, SAMPLE = POLICIES

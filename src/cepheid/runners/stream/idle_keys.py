@@ -11,19 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from cepheid.engine.values.plain import microseconds
+from cepheid.engine.data.keys import Codes
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
-
-Codes = npt.NDArray[np.uint64]
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)  # spreads the bits of one attribute's code before the next is added
-_NULL = np.uint64(0x6E756C6C)
 
 
 def parting_attributes(plans: Sequence[Plan]) -> tuple[str, ...]:
@@ -43,37 +34,6 @@ def can_sleep(plan: Plan) -> bool:
         return False
     retention = plan.exchange.retention
     return not (retention.for_ever or retention.decides_late or plan.scan.every_event)
-
-
-def key_codes(table: pa.Table, attributes: Sequence[str]) -> Codes:
-    """A number for each event, equal where all the attributes are. (And rarely elsewhere: then one is read in vain.)
-
-    It depends on the values and the declared types alone, never on what else a table holds: it is compared from step
-    to step. NULL has a code of its own, though an event without a key is of no partition.
-
-    >>> codes = key_codes(pa.table({"id": [0.0, 1.0, -0.0, 1.0], "shop": ["a", "a", "a", "b"]}), ["id", "shop"])
-    >>> [int(np.flatnonzero(codes == code)[0]) for code in codes]
-    [0, 1, 0, 3]
-    >>> bool(key_codes(pa.table({"id": [7]}), ["id"])[0] == key_codes(pa.table({"id": [None, 7]}), ["id"])[1])
-    True
-    """
-    codes = np.zeros(table.num_rows, np.uint64)
-    for name in attributes:
-        column = table.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)  # a dictionary may hold NULL, or a value twice
-        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-            column = microseconds(column)  # queries see no more of it
-        coded = pc.dictionary_encode(column.combine_chunks())
-        # Without NULL among them, values have the same type in every table.
-        values = coded.dictionary.to_numpy(zero_copy_only=False)
-        if values.dtype.kind == "f":
-            values = values + 0.0  # -0.0 equals 0.0
-        if values.dtype.kind == "M":
-            values = values.astype(np.int64)
-        hashed = np.append(pd.util.hash_array(values, categorize=False), _NULL)
-        codes = codes * _MIX + hashed[coded.indices.fill_null(len(values)).to_numpy()]
-    return codes
 
 
 def packed_codes(codes: Codes) -> bytes:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import NEVER
+from cepheid.engine.incremental.core import Core
 from cepheid.errors import CepheidError
 from cepheid.language.schema import Schema
 from cepheid.runners.composition import (
@@ -41,6 +42,11 @@ class ResidentLevels(Resident):
     def shipments(self) -> tuple[WorkerPlan, ...]:
         """Those of all queries, by their numbers."""
         return (*self.step.shipments, *(level.step.shipments[0] for level, _ in self.levels))
+
+    @property
+    def searches(self) -> list[Core]:
+        """Those of all queries, by their numbers."""
+        return [*self.cores, *(core for _, above in self.levels for core in above.cores)]
 
     def held(self) -> ChunkCache:
         """What all levels keep, to go back to."""

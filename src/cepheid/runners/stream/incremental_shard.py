@@ -1,42 +1,42 @@
 """The streaming step with its state in memory: what a live query runs for every event or table that is sent.
 
-It finds what the step over stored chunks finds (state.py), and can be written as such a state. Two things make it fast
-enough for single events: nothing is encoded between steps, and where keys part the events (idle_keys.py) a step looks
-only at the events of keys for which a last event has come.
+It finds what the step over stored chunks finds (state.py), and can be written as such a state: a log of the events that
+a later match may need, and the clock. Beside it stands a search for each query (engine/incremental), which is made of
+the same events, dropped and made again at will. So a step costs what its new events cost, and the events of keys of
+which a match may have become known. Queries that no kernel goes on with search a table of these events (`_replayed`).
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
 from cepheid.engine.data.shared import sharing
-from cepheid.engine.data.table import ordered
-from cepheid.engine.retention import retained
-from cepheid.plan.physical import Plan
+from cepheid.engine.data.table import EventTable, ordered, times_of
+from cepheid.engine.incremental.core import BEGINNING, Core, Replayed
+from cepheid.engine.incremental.intake import Intake
+from cepheid.engine.search.incremental_events import FEW, Arrived, KeyNumbers
+from cepheid.plan.explain import retained_text
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.carried import Pending
 from cepheid.runners.stream.clock import Chunk, Clock
+from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint, Known
-from cepheid.runners.stream.idle_keys import key_codes
 from cepheid.runners.stream.saved import Saved
+from cepheid.runners.stream.shown_events import shown_at_once
 from cepheid.runners.stream.state import Outcome, StreamStep
-from cepheid.runners.worker_plans import WorkerPlan
+from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan, result_batches
 
-Int64s = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 LEAST = 2_000  # events after which it is worth the while to look which have expired
-PIECES = 8  # tables that lie side by side before they are joined
 
 
 @dataclass
@@ -60,57 +60,65 @@ class Ends:
 
 @dataclass(frozen=True)
 class ChunkCache:
-    """What a resident keeps after a step, so that it can go back there: nothing changes any of it."""
+    """What is kept after a step, to go back to: a place in the log, whose events become tables only if asked for."""
 
-    pieces: Sequence[pa.Table]
-    number: int  # of the pieces; what later steps put behind them is none of it
-    rows: int
+    log: EventLog
+    mark: Mark
     until: int | None
     newest: int | None
     ends: Mapping[int, bytes]
     above: tuple[ChunkCache, ...] = ()  # of queries that read the matches
 
     def __len__(self) -> int:
-        return self.rows + sum(map(len, self.above))
+        return self.mark.rows + sum(map(len, self.above))
+
+    def tables(self) -> list[pa.Table]:
+        """The events."""
+        return self.log.tables(self.mark)
 
     @property
     def nbytes(self) -> int:
         """The size of the events."""
-        own: int = sum(piece.nbytes for piece in self.pieces[: self.number])
+        own: int = sum(table.nbytes for table in self.tables())
         return own + sum(each.nbytes for each in self.above)
 
 
 class Resident:
-    """A stream's state in memory: the events that a later match may need, and the clock."""
+    """A stream's state in memory: the clock, a log of events, and a search for each query."""
 
     def __init__(self, step: StreamStep, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self.step, self.schema, self.fingerprint = step, schema, fingerprint
-        self.searching = step  # the queries that search again what is kept
         self.until: int | None = None  # all events up to here have been seen
         self.newest: int | None = None
         self.ends = Ends()
         self.queries: Mapping[str, Known] = fingerprint.begun()
         self.kept = 0  # events that were left when it was last looked which have expired
-        self.pieces: list[pa.Table] = []  # one after the other, all events that are kept, as they came
-        self._times = self._keys = Growing(np.empty(0, np.int64))  # the time of each of them, and the code of its key
-        self._rows: defaultdict[int, list[int]] = defaultdict(list)  # by the code of a key, where its events stand
-        self._waiting: Int64s = np.empty(0, np.int64)  # possible last events after `until`
-        self._types = types_of_events(step.plans, step.plans)
+        self.cores: list[Core] = []
+        self.taken = np.zeros(0, bool)  # which events of the last table some query may need
+        self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
         self._at: ChunkCache | None = None  # where it stands, unless a step was begun since
         self.lay_down(schema.empty_table(), None)
 
     def __len__(self) -> int:
-        return len(self._times)
+        return self.log.rows
+
+    def read_events_by(self, as_table: Callable[[list[Event]], pa.Table]) -> None:
+        """Says how dicts become a table."""
+        self.log._as_table = as_table
 
     @property
     def shipments(self) -> tuple[WorkerPlan, ...]:
         """Those of all queries, by their numbers."""
         return self.step.shipments
 
+    @property
+    def searches(self) -> list[Core]:
+        """Those of all queries, by their numbers."""
+        return self.cores
+
     def held(self) -> ChunkCache:
-        """What is kept, to go back to. That costs next to nothing: the pieces are not copied."""
-        ends = dict(self.ends.by_query)
-        self._at = ChunkCache(self.pieces, len(self.pieces), len(self), self.until, self.newest, ends)
+        """What is kept, to go back to. That costs next to nothing: no event is copied."""
+        self._at = ChunkCache(self.log, self.log.mark(), self.until, self.newest, dict(self.ends.by_query))
         return self._at
 
     def begin(self, held: ChunkCache) -> None:
@@ -122,7 +130,7 @@ class Resident:
     def go_back(self, held: ChunkCache) -> None:
         """Makes everything anew that is made of the events."""
         self.until, self.newest, self.ends = held.until, held.newest, Ends(dict(held.ends))
-        table = pa.concat_tables([self.schema.empty_table(), *held.pieces[: held.number]]).combine_chunks()
+        table = pa.concat_tables([self.schema.empty_table(), *held.tables()]).combine_chunks()
         self.lay_down(table, held.until)
 
     def take(self, fresh: pa.Table | None, until: int | None = None) -> Outcome:
@@ -151,117 +159,195 @@ class Resident:
             look_at_arrivals(self.step.plans, fresh)
         return Outcome(Clock(self.until, self.newest), results, late, events=count, retained=len(self))
 
-    # --- finding ----------------------------------------------------------------------------------------------------
-
-    def found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
-        """The matches that complete in the interval."""
-        if self.step.keys:
-            rows = self._rows_of_busy_keys(after, until)
-            if not len(rows):
-                return ()
-            table = self.table().take(pa.array(rows))
-        else:
-            if not len(self):
-                return ()
-            table = self.table()
-        events = ordered(table, self.step.plans[0].bound.schema)
-        pending = Pending(self.ends)
-        with sharing():
-            results = tuple(self.searching.found(pending, events, Clock(after, queries=self.queries), until))
-        pending.keep()
-        return results
-
-    def _rows_of_busy_keys(self, after: int | None, until: int) -> Int64s:
-        """The rows of keys of which an event has been released that may be the last of a match."""
-        waiting = self._waiting
-        times = self._times.values()[waiting]
-        released = waiting[times <= until]
-        self._waiting = waiting[times > until]
-        keys = dict.fromkeys(self._keys.values()[released].tolist())
-        rows = [row for key in keys for row in self._rows[key]]
-        chosen: Int64s = np.array(rows, np.int64)
-        begins = self._times.values()[chosen]
-        inside = begins <= until
-        if after is not None:
-            inside &= begins > self.step.gone(after)
-        chosen = chosen[inside]
-        chosen.sort()  # as they came, so that equal times keep their order
-        return chosen
-
-    # --- the events -------------------------------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------------------------
 
     def append(self, fresh: pa.Table, begins: Int64s) -> None:
-        """Puts new events beside those that are kept."""
+        """Prepares new events, and keeps those that can take part."""
         if not fresh.num_rows:
             return
-        if self._types is not None:
-            every, last, name = self._types
-            kinds = fresh.column(name)
-            wanted = pc.is_in(kinds, value_set=every).to_numpy()
-            if not wanted.all():
-                fresh, begins = fresh.filter(pa.array(wanted)), begins[wanted]
-                kinds = fresh.column(name)
-            if not fresh.num_rows:
-                return
-            ending = pc.is_in(kinds, value_set=last).to_numpy()
-        else:
-            ending = np.ones(fresh.num_rows, bool)
-        start = len(self)
-        self.pieces.append(fresh)
-        self._times.extend(begins)
-        if self.step.keys:
-            keys = _codes(fresh, self.step.keys)
-            self._keys.extend(keys)
-            self._waiting = np.concatenate([self._waiting, start + np.flatnonzero(ending)])
-            rows = self._rows
-            for row, key in enumerate(keys.tolist(), start):
-                rows[key].append(row)
+        if fresh.num_rows <= FEW or not self.intake.is_ready(fresh.num_rows):
+            self.add(fresh, begins, self.read(fresh))
+            return
+        self.taken = wanted = self.intake.take(fresh, begins)
+        if wanted.any():
+            self.intake.number(self.log.rows + np.cumsum(wanted) - 1)
+            self.log.add_table(fresh, None if wanted.all() else np.flatnonzero(wanted))
+
+    def read(self, table: pa.Table) -> list[Arrived]:
+        """The candidates of each query among some events; what several queries need of these is worked out once."""
+        with sharing():
+            return [core.read(table) for core in self.cores]
+
+    def add(self, fresh: pa.Table, begins: Int64s, arrived: Sequence[Arrived]) -> None:
+        """Keeps the candidates of a table."""
+        self.taken = wanted = np.zeros(fresh.num_rows, bool)
+        for each in arrived:
+            wanted[each.rows] = True
+        if not wanted.any():
+            return
+        numbers = self.log.rows + np.cumsum(wanted) - 1
+        self.log.add_table(fresh, None if wanted.all() else np.flatnonzero(wanted))
+        for core, each in zip(self.cores, arrived, strict=True):
+            core.append(each, begins[each.rows], numbers[each.rows])
 
     def table(self) -> pa.Table:
         """All events that are kept, as they came."""
-        if len(self.pieces) > 1:
-            if len(self.pieces) > PIECES:
-                # The large one is copied only when the small ones have become as large.
-                small = pa.concat_tables(self.pieces[1:]).combine_chunks()
-                large = self.pieces[0]
-                grown = 2 * small.num_rows > large.num_rows
-                self.pieces = [pa.concat_tables([large, small]).combine_chunks()] if grown else [large, small]
-            return pa.concat_tables(self.pieces)
-        return self.pieces[0]
+        return self.log.table()
 
     def sources(self) -> list[tuple[StreamStep, pa.Table, int | None]]:
         """What is kept of which queries' events, and up to when all of them have been seen."""
         return [(self.step, self.table(), self.until)]
+
+    def lay_down(self, table: pa.Table, until: int | None) -> None:
+        """Begins anew with these events."""
+        self.log = EventLog(self.schema, self.log._as_table)
+        shared: dict[tuple[str, ...], KeyNumbers] = {}
+        self.cores = [
+            Core(plan, self.schema, partial(self._replayed, number), shared)
+            for number, plan in enumerate(self.step.plans)
+        ]
+        self.intake = Intake(self.cores, list(shared.values()))
+        begins = self.step.begins(table)
+        arrived = self.read(table) if table.num_rows else []
+        for number, (core, each) in enumerate(zip(self.cores, arrived, strict=False)):
+            since = self.known_since(number)
+            if since is not None and bool((begins[each.rows] <= since).any()):
+                later = table.filter(pa.array(begins > since))
+                rows = np.flatnonzero(begins > since)
+                again = core.read(later)
+                arrived[number] = again._replace(rows=rows[again.rows])
+        if table.num_rows:
+            self.add(table, begins, arrived)
+        for core in self.cores:
+            core.know(BEGINNING if until is None else until)
+        self.kept = len(self)
+
+    def known_since(self, number: int) -> int | None:
+        """A query that came later has not been shown what was before."""
+        worker_plan = self.step.shipments[number]
+        return self.queries[worker_plan.name or next(iter(self.queries))].since if self.queries else None
 
     def forget(self) -> None:
         """Leaves out what no later match can need."""
         assert self.until is not None
         if not len(self):
             return
-        events = ordered(self.table(), self.step.plans[0].bound.schema)
-        keep = np.zeros(len(events), bool)
-        for plan in self.step.plans:
-            keep |= retained(plan, events, self.until)
-        self.lay_down(events.table.filter(pa.array(keep)).combine_chunks(), self.until)
-
-    def lay_down(self, table: pa.Table, until: int | None) -> None:
-        """Begins anew with these events."""
-        self.pieces = [table]
-        begins = self.step.begins(table)
-        self._times, self._keys = Growing(begins), Growing(np.empty(0, np.int64))
-        self._rows = defaultdict(list)
-        self._waiting = np.empty(0, np.int64)
-        self.kept = table.num_rows
-        if not self.step.keys or not table.num_rows:
+        if self.intake.is_ready(len(self)) and self.intake.can_drop():
+            needed = self.intake.needed(self.until, len(self))
+            self.log.keep(needed)
+            self.intake.drop(np.cumsum(needed) - 1)
+            self.kept = len(self)
             return
-        keys = _codes(table, self.step.keys)
-        self._keys = Growing(keys)
-        ending = np.ones(table.num_rows, bool)
-        if self._types is not None:
-            ending = pc.is_in(table.column(self._types[2]), value_set=self._types[1]).to_numpy()
-        self._waiting = np.flatnonzero(ending & (begins > until)) if until is not None else np.flatnonzero(ending)
-        for row, key in enumerate(keys.tolist()):
-            self._rows[key].append(row)
+        keep = np.zeros(len(self), bool)
+        stay = []
+        for core in self.cores:
+            own = core.needed(self.until, self.table)
+            keep[core.rows[own]] = True
+            stay.append(own)
+        numbers = np.cumsum(keep) - 1
+        self.log.keep(keep)
+        for core, own in zip(self.cores, stay, strict=True):
+            core.keep(own, numbers)
+        self.kept = len(self)
+
+    # --- finding ----------------------------------------------------------------------------------------------------
+
+    def found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
+        """The matches that complete in the interval."""
+        found: dict[int, Matches | Replayed] = {}
+        for number, core in enumerate(self.cores):
+            pushed = core.step(until)
+            if pushed:
+                found[number] = core.matches(pushed)
+        return tuple(self.told(found))
+
+    def _replayed(self, number: int, rows: Int64s, after: int, until: int) -> list[pa.RecordBatch]:
+        """What the engine of a query finds in a table of some events, as the step over stored chunks does."""
+        step = self._alone[number]
+        events = ordered(self.log.take(np.sort(rows)), step.plans[0].bound.schema)
+        pending, clock = Pending(self.ends), Clock(None if after == BEGINNING else after, queries=self.queries)
+        found = [batch for _, batch in step.found(pending, events, clock, until)]
+        pending.keep()
+        return found
+
+    @cached_property
+    def _alone(self) -> list[StreamStep]:
+        """The step of each query by itself."""
+        step = self.step
+        return [
+            replace(step, shipments=(worker_plan,), numbers=(number,), plans=(plan,))
+            for worker_plan, number, plan in zip(step.shipments, step.numbers, step.plans, strict=True)
+        ]
+
+    def told(self, found: Mapping[int, Matches | Replayed]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of the results of queries."""
+        matched = {number: each for number, each in found.items() if isinstance(each, Matches)}
+        at_once = shown_at_once(self.log, self.schema, matched, self.step.shipments)
+        for number, matches in found.items():
+            if isinstance(matches, Replayed):
+                yield from ((self.step.numbers[number], batch) for batch in matches.batches)
+            elif number in at_once:
+                yield self.step.numbers[number], at_once[number]
+            else:
+                yield from self._told(number, matches)
+
+    def _told(self, number: int, matches: Matches) -> list[tuple[int, pa.RecordBatch]]:
+        """The rows of the result of a query."""
+        plan, worker_plan = self.step.plans[number], self.step.shipments[number]
+        place = self.step.numbers[number]
+        if plan.bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
+            batch = self._events_of(worker_plan, matches)
+            if batch is not None:
+                return [(place, batch)]
+        # Few of the events are in matches: only these are taken out of the log.
+        rows = np.unique(np.concatenate([chosen.rows for chosen in matches.chosen]))
+        rows = rows[rows != MISSING]
+        events = self.log.take(rows)
+        order = np.argsort(self.step.begins(events), kind="stable")  # they lie as they came
+        places = np.empty(len(rows), np.int64)
+        places[order] = np.arange(len(rows))
+        renumbered = tuple(Chosen(_places(rows, places, chosen.rows), chosen.offsets) for chosen in matches.chosen)
+        in_order = EventTable(events.take(pa.array(order)), order, order)
+        found = result_batches(plan.bound, in_order, replace(matches, chosen=renumbered), worker_plan.schema)
+        return [(place, batch) for batch in found]
+
+    def _events_of(self, worker_plan: WorkerPlan, matches: Matches) -> pa.RecordBatch | None:
+        """The rows of matches that are shown as their events; None if the result has other types than the events."""
+        names, clock = worker_plan.plan.bound.schema.names, worker_plan.plan.bound.schema.time
+        chosen = [each.rows[each.rows != MISSING] for each in matches.chosen]
+        kind = self.schema.field(clock).type
+        if kind != pa.int64() and not pa.types.is_timestamp(kind):
+            return None
+        taken = dict(zip(self.schema.names, self.log.arrays(np.concatenate(chosen)), strict=True))
+        columns = [taken[name] for name in names]
+        times = times_of(pa.table({clock: taken[clock]}), clock)
+        first, last = np.full(len(matches), NEVER), np.full(len(matches), BEGINNING)
+        shown, start = [], 0
+        for each, rows in zip(matches.chosen, chosen, strict=True):
+            own, when = [column.slice(start, len(rows)) for column in columns], times[start : start + len(rows)]
+            start += len(rows)
+            inside, begins, ends = slice(None), when, when
+            if each.offsets is not None:
+                if not np.diff(each.offsets).all():
+                    return None
+                begins, ends = when[each.offsets[:-1]], when[each.offsets[1:] - 1]
+                offsets = pa.array(each.offsets, pa.int32())
+                shown.append(pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(own, names)))
+            elif len(rows) < len(matches):
+                there = each.rows != MISSING
+                places = pa.array(np.cumsum(there) - 1, mask=~there)
+                inside, own = there, [column.take(places) for column in own]
+                shown.append(pa.StructArray.from_arrays(own, names, mask=pa.array(~there)))
+            else:
+                shown.append(pa.StructArray.from_arrays(own, names))
+            first[inside] = np.minimum(first[inside], begins)
+            last[inside] = np.maximum(last[inside], ends)
+        arrays = [*(pa.array(each, pa.int64()).view(kind) for each in (first, last)), *shown]
+        if matches.probability is not None:
+            arrays.append(pa.array(matches.probability))
+        if [array.type for array in arrays] != worker_plan.schema.types:
+            return None
+        return pa.RecordBatch.from_arrays(arrays, schema=worker_plan.schema)
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
@@ -291,50 +377,22 @@ class Resident:
         return replace(outcome, retained=0)
 
 
-class Growing:
-    """A row of numbers that grows at its end without being copied each time."""
-
-    def __init__(self, values: Int64s) -> None:
-        self._values, self._length = values, len(values)
-
-    def __len__(self) -> int:
-        return self._length
-
-    def values(self) -> Int64s:
-        """The numbers."""
-        return self._values[: self._length]
-
-    def extend(self, more: Int64s) -> None:
-        """Puts more at the end."""
-        length = self._length + len(more)
-        if length > len(self._values):
-            larger = np.empty(max(2 * length, 1024), np.int64)
-            larger[: self._length] = self.values()
-            self._values = larger
-        self._values[self._length : length] = more
-        self._length = length
+def how_it_is_searched(search: Core) -> list[str]:
+    """Says when a call searches which events again: by kernels, or by the engine, and why."""
+    form = search.form
+    moments = form.moments
+    when = "for which an event came that may end a match" if moments.ends else "with a first event"
+    if moments.deadline:
+        when = f"{when}, or whose window has passed" if moments.ends else f"{when} whose window has passed"
+    if not form.replays:
+        return [f"incremental: a call searches the keys {when}"]
+    told = retained_text(form.plan)
+    if moments.always:
+        return [f"replayed: every call searches again {told}", f"because {form.why}"]
+    return [f"replayed: a call searches again {told}, of the keys {when}", f"because {form.why}"]
 
 
-_NULL = -(2**63)  # the code of an event without a key; a key with this number is looked at in vain, now and then
-
-
-def _codes(table: pa.Table, attributes: Sequence[str]) -> Int64s:
-    """A number for each event, equal where all the attributes are; a whole number is its own (see `key_codes`)."""
-    if len(attributes) == 1:
-        column = table.column(attributes[0])
-        if column.type == pa.int64():
-            values: Int64s = (column.fill_null(_NULL) if column.null_count else column).to_numpy()
-            return values
-    return key_codes(table, attributes).view(np.int64)
-
-
-def types_of_events(plans: Sequence[Plan], searching: Sequence[Plan]) -> tuple[pa.Array, pa.Array, str] | None:
-    """The event types that are needed at all, those of last events of some, and their column; None: all are needed."""
-    name = plans[0].bound.schema.type
-    needed = [plan.scan.types for plan in plans]
-    lasts = [component.types for plan in searching for component in plan.bound.lasts]
-    if name is None or any(types is None for types in lasts) or any(types is None for types in needed):
-        return None
-    every = sorted(frozenset().union(*(types or () for types in needed)))
-    last = sorted(frozenset().union(*(types or () for types in lasts)))
-    return pa.array(every, pa.string()), pa.array(last, pa.string()), name
+def _places(rows: Int64s, places: Int64s, chosen: Int64s) -> Int64s:
+    """The places of chosen rows among some rows, which are in order."""
+    found: Int64s = places[np.minimum(np.searchsorted(rows, chosen), len(rows) - 1)]
+    return np.where(chosen == MISSING, MISSING, found)

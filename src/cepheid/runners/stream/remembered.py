@@ -15,19 +15,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.shared import sharing
-from cepheid.engine.data.table import EventTable, ordered
-from cepheid.engine.retention import could_take_part, reach
+from cepheid.engine.data.table import ordered
+from cepheid.engine.incremental.queries import refusal
+from cepheid.engine.retention import reach
 from cepheid.remembered import Remembered
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.incremental import SEARCH, Stepper
-from cepheid.runners.stream.incremental_kinds import resident_kind
-from cepheid.runners.stream.incremental_pushed import ResidentIncremental
 from cepheid.runners.stream.incremental_shard import Resident
-from cepheid.runners.stream.incremental_split import ResidentSplit
 from cepheid.runners.stream.state import Outcome, Store, StreamStep, to_join
 
 MOST_BYTES = 32 << 20  # of retained events; a search over more takes too much memory beside them
@@ -64,15 +61,14 @@ def goes_on(step: StreamStep) -> bool:
     """Can the search of a step go on, and do times alone say which events it needs?"""
     if not step.plans or step.schema is None or step.dedupe or step.budget != Budget():
         return False
-    kind = resident_kind(step, step.schema)
-    return all(reach(plan) is not None for plan in step.plans) and kind not in (Resident, ResidentSplit)
+    return all(reach(plan) is not None and refusal(plan, step.schema) is None for plan in step.plans)
 
 
 def rebuilt(step: StreamStep, clock: Clock, store: Store) -> RememberedSearch:
     """The search that has seen the events of the store."""
     assert step.schema is not None
     tables = step.read(store, clock.chunks)
-    search = resident_kind(step, step.schema)(step, step.schema, Fingerprint(1))
+    search = Resident(step, step.schema, Fingerprint(1))
     search.until, search.newest, search.queries = clock.until, clock.newest, clock.queries
     search.lay_down(pa.concat_tables([step.schema.empty_table(), *tables.values()]).combine_chunks(), clock.until)
     spans = {}
@@ -159,11 +155,4 @@ def taking_part(step: StreamStep, arrived: pa.Table | None, search: Resident) ->
     """Those of some new events, which the search has taken in, that some query may need."""
     if arrived is None or not arrived.num_rows or any(plan.scan.every_event for plan in step.plans):
         return arrived
-    if isinstance(search, ResidentIncremental):
-        return arrived if search.taken.all() else arrived.filter(pa.array(search.taken))
-    events: EventTable = ordered(arrived, step.plans[0].bound.schema)
-    keep, every = np.zeros(len(events), bool), np.ones(len(events), bool)
-    with sharing():
-        for plan in step.plans:
-            keep |= could_take_part(plan, events, every)
-    return events.table if keep.all() else events.table.filter(pa.array(keep))
+    return arrived if search.taken.all() else arrived.filter(pa.array(search.taken))

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from cepheid.budget import within_budget
 from cepheid.engine.choose import WORTH_MEASURING, decide
 from cepheid.engine.data.candidates import candidates
+from cepheid.engine.data.keys import Codes, key_codes
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered, times_of
@@ -43,7 +44,7 @@ from cepheid.runners.stream.budget import FAIL, SEARCH, TIME, Budget
 from cepheid.runners.stream.carried import Carried, Pending
 from cepheid.runners.stream.clock import Chunk, Clock, split_late
 from cepheid.runners.stream.identity import ALONE, Known
-from cepheid.runners.stream.idle_keys import Codes, any_awake, can_sleep, key_codes, packed_codes, parting_attributes
+from cepheid.runners.stream.idle_keys import any_awake, can_sleep, packed_codes, parting_attributes
 from cepheid.runners.total_parts import find_parts, parts_of
 from cepheid.runners.worker_plans import WorkerPlan, result_batches
 

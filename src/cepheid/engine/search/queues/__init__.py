@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.candidates import Candidates, candidates, regrouped
-from cepheid.engine.data.columns import fill
-from cepheid.engine.data.layout import lay_out
+from cepheid.engine.data.columns import Columns, fill
+from cepheid.engine.data.layout import Events, lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Matches, joined
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.partial_matches import new_nodes
 from cepheid.engine.limits import check_limit
-from cepheid.engine.program.compile import compile_program
+from cepheid.engine.program.compile import CompiledProgram, compile_program
 from cepheid.engine.program.tables import KLEENE, NEEDS, NEGATION_NEEDS, Program
 from cepheid.engine.scoring.edges import CLOSED, Edges, build_edges, describe_edges
 from cepheid.engine.scoring.match_score import ROUNDING
@@ -43,7 +44,7 @@ from cepheid.plan.operators import Hashed
 from cepheid.plan.physical import Plan
 from cepheid.plan.rules.recognise_equivalence import without_equalities
 
-__all__ = ["describe_edges", "run"]
+__all__ = ["QueueSearch", "describe_edges", "queue_search", "run"]
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
@@ -69,6 +70,44 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     return found
 
 
+class QueueSearch(NamedTuple):
+    """All of a search that depends on the query alone."""
+
+    plan: Plan
+    compiled: CompiledProgram
+    forward: CompiledProgram  # in the order of the pattern, which skip_till_next_match selects by
+    scoring: Scoring
+
+    def found(
+        self, events: Events, columns: Columns, forward: Columns, rows: Int64s, when: tuple[int, int]
+    ) -> tuple[Matches, Int64s]:
+        """The matches among events that lie as kernels read them, each with its row; and what was counted."""
+        plan, codes = self.plan, len(events.compared)
+        scratch = new_scratch(self.compiled.slots, self.compiled.whole, self.compiled.number, codes)
+        sizes = (self.forward.slots, self.forward.whole, self.forward.number, codes)
+        found, counters = generate(
+            events,
+            Backward(self.compiled.program, columns, scratch),
+            self.compiled.predicate.call,
+            Forward(self.forward.program, forward, new_nodes(8, *sizes, new_scratch(*sizes))),
+            self.forward.predicate.call,
+            self.scoring,
+            SearchRequest(*when, plan.limits.max_matches),
+        )
+        truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
+        chosen = _chosen(plan.bound, found, rows)
+        return Matches(chosen, found.completion, probability=np.exp(found.score), truncated=truncated), counters
+
+
+def queue_search(plan: Plan, bound: BoundQuery, edges: Edges, allowed: Int64Rows | None = None) -> QueueSearch:
+    """The search for a query of which an allowed set of components is missing."""
+    compiled = compile_program(bound, order="any", variants=True)
+    follows = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    forward = compile_program(bound, variants=True) if follows else compiled
+    score = score_of(plan, bound, edges, compiled.program, _anything() if allowed is None else allowed)
+    return QueueSearch(plan, compiled, forward, Scoring(score, edges.tables))
+
+
 def _search(
     plan: Plan,
     bound: BoundQuery,
@@ -79,38 +118,21 @@ def _search(
     when: tuple[int, int],
 ) -> Matches:
     """The matches of a query of which an allowed set of components is missing, among events of one partition each."""
-    compiled = compile_program(bound, order="any", variants=True)
-    follows = bound.strategy is s.Strategy.SKIP_TILL_NEXT
-    forward = compile_program(bound, variants=True) if follows else compiled
-    columns = fill(compiled.layout, events.table, prepared.rows, bound.schema)
-    forward_columns = fill(forward.layout, events.table, prepared.rows, bound.schema) if follows else columns
-    codes = len(prepared.compared)
-    scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, codes)
-    sizes = (forward.slots, forward.whole, forward.number, codes)
-    found, counters = generate(
-        lay_out(bound, events, prepared),
-        Backward(compiled.program, columns, scratch),
-        compiled.predicate.call,
-        Forward(forward.program, forward_columns, new_nodes(8, *sizes, new_scratch(*sizes))),
-        forward.predicate.call,
-        Scoring(score_of(plan, bound, edges, compiled.program, allowed), edges.tables),
-        SearchRequest(*when, plan.limits.max_matches),
-    )
-    truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
-    return Matches(
-        _chosen(bound, found, prepared.rows),
-        found.completion,
-        probability=np.exp(found.score),
-        counters={
-            "scanned": prepared.scanned,
-            "candidates": len(prepared),
-            "queued": int(counters[STACKED]),
-            "dropped_by_bound": int(counters[DROPPED]),
-            "evaluations": int(counters[EVALUATED]),
-            "killed": int(counters[KILLED]),
-        },
-        truncated=truncated,
-    )
+    search = queue_search(plan, bound, edges, allowed)
+    columns = fill(search.compiled.layout, events.table, prepared.rows, bound.schema)
+    forward = columns
+    if search.forward is not search.compiled:
+        forward = fill(search.forward.layout, events.table, prepared.rows, bound.schema)
+    matches, counters = search.found(lay_out(bound, events, prepared), columns, forward, prepared.rows, when)
+    counted = {
+        "scanned": prepared.scanned,
+        "candidates": len(prepared),
+        "queued": int(counters[STACKED]),
+        "dropped_by_bound": int(counters[DROPPED]),
+        "evaluations": int(counters[EVALUATED]),
+        "killed": int(counters[KILLED]),
+    }
+    return replace(matches, counters=counted)
 
 
 def _anything() -> Int64Rows:
