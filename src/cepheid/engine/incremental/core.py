@@ -503,11 +503,10 @@ class Core:
             return Replayed([batch for each in results if isinstance(each, Replayed) for batch in each.batches])
         events = np.concatenate([each.events for each in found])
         known = np.concatenate([each.known for each in found])
-        places = len(self.plan.bound.positives)
-        if not self.form.by_runs:
-            table = events.reshape(len(known), places)
-            return Matches(tuple(Chosen(table[:, place]) for place in range(places)), known)
-        sizes: Any = np.concatenate([each.sizes for each in found if each.sizes is not None])
+        positives = self.plan.bound.positives
+        sizes: Any = np.concatenate([each.sizes for each in found]) if self.form.by_runs else None
+        if sizes is None or ((sizes == 1).all() and not any(each.kleene for each in positives)):
+            return Matches(tuple(map(Chosen, events.reshape(len(known), len(positives)).T)), known)
         order = np.arange(len(events), dtype=np.int32)
         filled = np.array([len(known), len(events), 0], np.int64)
         return matches_of(self.plan.bound, Listed(order, sizes, known, filled), events)

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.matches import MISSING, Matches
-from cepheid.engine.data.table import times_of
 from cepheid.runners.stream.event_log import EventLog
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan
+
+_WHOLE = pa.int64()
 
 
 def shown_at_once(
@@ -49,12 +50,12 @@ def _shown(
     rows: list[Int64s] = [matches.chosen[place].rows for place in range(places) for matches in every]
     total = sum(map(len, every))
     taken = dict(zip(events.names, log.arrays(np.concatenate(rows)), strict=True))
-    times = times_of(pa.table({time: taken[time]}), time).reshape(places, total)
-    kind = events.field(time).type
-    arrays = [pa.array(each, pa.int64()).view(kind) for each in (times.min(axis=0), times.max(axis=0))]
-    for place in range(places):
-        own = [taken[name].slice(place * total, total) for name in names]
-        arrays.append(pa.StructArray.from_arrays(own, names))
+    kind = taken[time].type
+    times = taken[time].view(_WHOLE).to_numpy().reshape(places, total)
+    bounds = (times[0], times[0]) if places == 1 else (times.min(axis=0), times.max(axis=0))
+    arrays = [pa.array(each, _WHOLE).view(kind) for each in bounds]
+    structs = pa.StructArray.from_arrays([taken[name] for name in names], names)
+    arrays += [structs.slice(place * total, total) for place in range(places)]
     shown, start, kinds = {}, 0, [array.type for array in arrays]
     for number, matches in found.items():
         schema = plans[number].schema
