@@ -137,6 +137,15 @@ class EventLog:
         assert events is not None
         return events[row - self.starts[place]]
 
+    def value(self, row: int, name: str) -> Any:
+        """One value of an event."""
+        place = bisect_right(self.starts, row) - 1
+        part, row = self.parts[place], row - self.starts[place]
+        if part.events is not None:
+            return part.events[row].get(name)
+        assert part.table is not None
+        return part.table.column(name)[row if part.rows is None else int(part.rows[row])].as_py()
+
     def take(self, rows: Int64s) -> pa.Table:
         """Some of the events as a table."""
         if not len(rows):
