@@ -87,7 +87,7 @@ class Kernel:
 
     @cached_property
     def _for_python(self) -> Any:
-        """A copy that Python can call: code that is called by its address takes no Python objects. Only tests use it."""
+        """A copy that Python can call: code called by its address takes no Python objects. Only tests use it."""
         with compiling(self):
             return numba.njit(self.signature, **self.targetoptions)(self.py_func)
 
