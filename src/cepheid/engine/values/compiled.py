@@ -222,8 +222,8 @@ class _Writer:
         self.lines: list[str] = []
         self.known_values: dict[str, Fragment] = {}
         self.names = 0
-        self.asked: dict[str, tuple[str, tuple[int, ...]]] = {}  # by the source of a test: what it calls, and the slots
-        self.looked_up: list[tuple[int, bool, list[tuple[str, tuple[int, ...]]]]] = []  # see `Lookups`
+        self.asked: dict[str, tuple[str, tuple[int, ...], int]] = {}  # by source: what it calls, slots, and the answer
+        self.looked_up: list[tuple[int, bool, list[tuple[str, tuple[int, ...], int]]]] = []  # see `Lookups`
 
     def statements(self, case: Case, index: int) -> list[str]:
         """The lines that test all conditions of a case, one after the other."""
@@ -256,14 +256,14 @@ class _Writer:
     def lookups(self) -> tuple[Lookups, ...]:
         """What kernels may look up instead of calling Python."""
         return tuple(
-            Lookups(index, alone, tuple((self.functions[made_up], slots) for made_up, slots in asked))
+            Lookups(index, alone, tuple((self.functions[made_up], slots, answer) for made_up, slots, answer in asked))
             for index, alone, asked in self.looked_up
         )
 
     # conditions: a single fragment, true or false
 
     def condition(self, node: s.Expression, case: Case) -> str:
-        if self.needs_python(node) and (not isinstance(node, s.And | s.Or | s.Not) or self.is_of_texts(node, case)):
+        if not isinstance(node, s.And | s.Or | s.Not) and self.needs_python(node):
             absent = [test for inner in attributes_at_hand(node) for test in self.absent(inner, case)]
             absent = absent if isinstance(node, s.Comparison | s.Membership | s.Between) else []
             return "(" + " or ".join([*absent, f"{self.interpreted(node, case)} == 1"]) + ")"
@@ -272,6 +272,8 @@ class _Writer:
                 return "(" + " and ".join(self.condition(operand, case) for operand in operands) + ")"
             case s.Or(operands=operands):
                 return "(" + " or ".join(self.condition(operand, case) for operand in operands) + ")"
+            case s.Not(operand=operand) if self.needs_python(operand) and self.type_of(operand) is DataType.BOOL:
+                return f"({self.interpreted(operand, case)} == 0)"
             case s.Not(operand=operand):
                 value, null = self.value(operand, case)
                 return f"(not ({null}) and not ({value}))"
@@ -574,16 +576,9 @@ class _Writer:
         self.lines.append(f"{name} = {made_up}({', '.join(['literal[-1]', *given])})")
         slots = [re.fullmatch(r"at\[(\d+)\]", slot) for slot in given]
         if not aggregates and all(slots):
-            self.asked[f"({name} == 1)"] = made_up, tuple(int(slot[1]) for slot in slots if slot)
+            places = tuple(int(slot[1]) for slot in slots if slot)
+            self.asked |= {f"({name} == {answer})": (made_up, places, answer) for answer in (0, 1)}
         return name
-
-    def is_of_texts(self, node: s.Expression, case: Case) -> bool:
-        """Does it read nothing but two texts of single events, which have them?"""
-        read = {inner for inner in outside_aggregates(node) if isinstance(inner, s.Attribute) or is_aggregate(inner)}
-        return len(read) <= 2 and all(
-            isinstance(each, s.Attribute) and self.type_of(each) is DataType.STRING and not self.absent(each, case)
-            for each in read
-        )
 
     def derived(self, node: s.Call, case: Case) -> Fragment:
         """A function of one event, computed for whole columns beforehand: an attribute, made up."""

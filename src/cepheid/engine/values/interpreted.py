@@ -243,33 +243,34 @@ def _resolved(
 
 
 class Lookups(NamedTuple):
-    """A case of a predicate that tests conditions on single events: each with the slots of these events."""
+    """A case of a predicate that tests conditions on single events: with the slots of these events and the answer."""
 
     case: int
     alone: bool  # does the case test nothing else?
-    conditions: tuple[tuple[Interpreted, tuple[int, ...]], ...]
+    conditions: tuple[tuple[Interpreted, tuple[int, ...], int], ...]
 
 
 def lookup_tables(lookups: Sequence[Lookups], number: int) -> npt.NDArray[np.int64]:
     """What `python_first.judged_by_number` reads to look answers up, for the columns of this number.
 
     By case a place, or 0. There: whether there is more to test, and how many conditions follow. Of each: the byte at
-    which its answers begin, how many rows there are, how much it reads, and of each read the slot and the place of what
-    a row adds to that byte. Conditions without a table are left to Python. The number of cases comes last but one.
+    which its answers begin, how many rows there are, the answer for which it holds, how much it reads, and of each read
+    the slot and the place of what a row adds to that byte. Conditions without a table are left to Python. The
+    number of cases comes last but one.
     """
     kept = _columns[number]
     cases = max((each.case for each in lookups), default=-1) + 1
     numbers, tables = [0] * cases, dict[int, Answers]()
     unplaced: list[tuple[int, int, int]] = []  # where a place is missing; of which table, and of which read
     for case, alone, conditions in lookups:
-        tabled = [(table, slots) for each, slots in conditions if (table := kept.table(each)) is not None]
+        tabled = [(table, slots, wanted) for each, slots, wanted in conditions if (table := kept.table(each))]
         if tabled:
             numbers[case] = len(numbers)
             numbers += [int(not alone or len(tabled) < len(conditions)), len(tabled)]
-        for table, slots in tabled:
+        for table, slots, wanted in tabled:
             tables[id(table)] = table
             unplaced.append((len(numbers), id(table), -1))
-            numbers += [0, len(table.reads[0][1].codes), len(table.reads)]
+            numbers += [0, len(table.reads[0][1].codes), wanted, len(table.reads)]
             for read, (which, _) in enumerate(table.reads):
                 unplaced.append((len(numbers) + 1, id(table), read))
                 numbers += [slots[which], 0]

@@ -126,8 +126,8 @@ def judged_by_number(case, at, counted, running, columns):  # type: ignore[no-un
         conditions = literal[place + 1]
         place += 2
         for _ in range(conditions):
-            byte, rows, reads = literal[place], literal[place + 1], literal[place + 2]
-            place += 3
+            byte, rows, wanted, reads = literal[place], literal[place + 1], literal[place + 2], literal[place + 3]
+            place += 4
             inside = True
             for _ in range(reads):
                 row = at[literal[place]]
@@ -138,7 +138,7 @@ def judged_by_number(case, at, counted, running, columns):  # type: ignore[no-un
                 place += 2
             if not inside or answers[byte] == 255:  # to ask for
                 more = True
-            elif answers[byte] != 1:
+            elif answers[byte] != wanted:
                 return False
         if not more:
             return True
