@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cepheid.api import Query, fit, forecast, live, match, query, why
 from cepheid.errors import (
@@ -146,7 +146,7 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and that there are
         raise AttributeError(f"module 'cepheid' has no attribute '{name}'")
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell: object) -> None:
     """`%load_ext cepheid`: cells that begin with `%%cepheid` are queries."""
     importlib.import_module("cepheid.notebook").register(shell)
 

@@ -265,9 +265,7 @@ def _check_near(options: Mapping[str, Any], own: str) -> None:
 
 
 def sase_query(
-    text: Any,
-    parameters: Mapping[str, Any] | None = None,
-    refusal: str = "{} cannot be used here",
+    text: Any, parameters: Mapping[str, Any] | None = None, refusal: str = "{} cannot be used here"
 ) -> Query:
     """The same for what takes queries in Cepheid's own language only; `refusal` says why, with {} for the language."""
     found: Query | PatternQuery = query(text, parameters)
@@ -466,10 +464,7 @@ def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -
     from cepheid.runners.fit import check_model as compare
 
     return compare(
-        model,
-        events,
-        sase_query(query_or_text, options.pop("parameters", None), "{} has no losses to fit"),
-        **options,
+        model, events, sase_query(query_or_text, options.pop("parameters", None), "{} has no losses to fit"), **options
     )
 
 

@@ -53,7 +53,7 @@ def funnel(
     return local.back(_counted(found, list(named), variables, keys, time))
 
 
-def _named(steps: Any) -> dict[str, tuple[str, ...]]:
+def _named(steps: object) -> dict[str, tuple[str, ...]]:
     """The steps by name, each with its types."""
     if isinstance(steps, str) or not isinstance(steps, Sequence | Mapping):
         raise CepheidError(f"steps={steps!r}: expected event types in order", hint="as in ['View', 'Cart', 'Paid']")

@@ -25,7 +25,7 @@ _WIDTH = 640
 
 
 def timeline(
-    matches: Any,
+    matches: object,
     *,
     first: int = 0,
     limit: int = charts.ROWS,
@@ -48,14 +48,14 @@ def timeline(
     return Chart(chart, name)
 
 
-def over_time(matches: Any) -> Chart:
+def over_time(matches: object) -> Chart:
     """How many matches ended when."""
     shown = _shown(matches)
     name = f"{shown.result.num_rows:,} matches over time"
     return Chart(charts.match_counts(shown).properties(width=_WIDTH, title=name), name)
 
 
-def probabilities(matches: Any, threshold: float | None = None) -> Chart:
+def probabilities(matches: object, threshold: float | None = None) -> Chart:
     """How many matches are how likely."""
     shown = _shown(matches)
     likelihood = _likelihood(shown)
@@ -63,7 +63,7 @@ def probabilities(matches: Any, threshold: float | None = None) -> Chart:
     return Chart(charts.likelihoods(shown, threshold).properties(width=_WIDTH, title=name), name)
 
 
-def calibration(matches: Any, truth: Any, *, key: str | None = None, column: str | None = None) -> Chart:
+def calibration(matches: object, truth: object, *, key: str | None = None, column: str | None = None) -> Chart:
     """Reported probabilities against the share that was true: calibrated ones are on the diagonal.
 
     `truth` says which matches are real: a boolean for each, or by the attribute `key` of their events, as a mapping or
@@ -91,7 +91,7 @@ def gaps(model: Any) -> Chart:
     return chart
 
 
-def _shown(matches: Any, time: str = "ts", type: str | None = "type", keys: tuple[str, ...] = ()) -> Shown:
+def _shown(matches: object, time: str = "ts", type: str | None = "type", keys: tuple[str, ...] = ()) -> Shown:
     local = as_local(matches)
     if local is None:
         hint = "bring a part of it here first, for example with .limit(1000).toArrow()"
@@ -108,7 +108,7 @@ def _likelihood(shown: Shown) -> str:
     return shown.likelihood
 
 
-def _real(shown: Shown, truth: Any, key: str | None, column: str | None) -> npt.NDArray[np.bool_]:
+def _real(shown: Shown, truth: object, key: str | None, column: str | None) -> npt.NDArray[np.bool_]:
     """Which matches are real."""
     count = shown.result.num_rows
     table = None if isinstance(truth, Mapping) else as_local(truth)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+from unittest.mock import Mock
+
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,7 +14,8 @@ from hypothesis import strategies as st
 import cepheid
 from cepheid.engine.incremental import row_core, row_push
 from cepheid.engine.kernels.compile import COMPILES
-from cepheid.runners.stream import pushed, rows
+from cepheid.flink import Pattern
+from cepheid.runners.stream import flink, pushed, rows
 from cepheid.runners.stream.rows import RowStream
 from contract.rows import RowCase
 from rows.row_cases import bound, rows_of
@@ -76,7 +81,7 @@ def test_single_rows_find_what_the_table_does(case: RowCase, delay: int, data: s
     live = cepheid.live(text, ordered.schema, **options)
     found, at, came = [], 0, ordered.to_pylist()
     while at < len(came):
-        size = data.draw(st.sampled_from([1, 1, 1, 1, 3]))
+        size = data.draw(st.sampled_from([1, 1, 1, 3, 8]))
         sent = live.send(came[at] if size == 1 else ordered.slice(at, size))
         found += sent if isinstance(sent, list) else sent.to_pylist()
         at += size
@@ -96,3 +101,58 @@ def test_what_a_table_decided_is_not_told_again_by_a_single_row() -> None:
     assert live.send([{"id": at, "value": at} for at in range(5)]) == [{"at": 2}, {"at": 3}]
     assert live.send({"id": 5, "value": 0}) == [{"at": 4}]
     assert live.send([{"id": 6, "value": 7}, {"id": 7, "value": 7}]) == [{"at": 6}]
+
+
+PATTERNS: list[tuple[Any, dict[str, Any]]] = [
+    (
+        "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, LAST(B.price) AS price, A.kind AS kind"
+        " PATTERN (A B+) WITHIN 9 DEFINE A AS kind = 'x', B AS price > PREV(price))",
+        {},
+    ),
+    (
+        Pattern.begin("a").where("kind = 'x'").followed_by("b").where("price > a.price").within(9),
+        {"partition_by": ["k"], "type": None},
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(PATTERNS)))
+@pytest.mark.parametrize("delay", [0, 3])
+def test_a_call_that_fails_leaves_nothing_behind(number: int, delay: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flink, "MANY", 0)
+    pattern, options = PATTERNS[number]
+    rng = random.Random(number)
+    kinds = {"ts": pa.int64(), "k": pa.string(), "kind": pa.string(), "price": pa.float64()}
+    columns = {
+        "ts": [at // 2 for at in range(900)],
+        "k": [rng.choice(["u", "v", None]) for _ in range(900)],
+        "kind": [rng.choice(["x", "y", None]) for _ in range(900)],
+        "price": [rng.choice([1.0, 2.0, 3.0, None]) for _ in range(900)],
+    }
+    table = pa.table(columns, schema=pa.schema(kinds))
+    whole = cepheid.match(table, pattern, **({"time": "ts"} if number else {}), **options).to_pylist()
+    live = cepheid.live(pattern, table.schema, delay=delay, **options)
+    found, at, came, failed = [], 0, table.to_pylist(), 0
+    while at < len(came):
+        size = rng.choice([1, 1, 1, 2, 7, 20])
+        how = rng.choice(["dicts", "list", "table"])
+        piece = came[at] if size == 1 else came[at : at + size] if how == "list" else table.slice(at, size)
+        door = live._door
+        if rng.random() < 0.5 and live._opened is live._state:
+            with monkeypatch.context() as patch:
+                patch.setattr(door.takes, "found", Mock(side_effect=KeyboardInterrupt))
+                try:
+                    told = live.send(piece)
+                except KeyboardInterrupt:
+                    failed += 1
+                    continue
+        else:
+            told = live.send(piece)
+        found += told if isinstance(told, list) else told.to_pylist()
+        at += size
+    assert failed > 10
+    assert live.numbers.events == len(came)
+    told = live.finish()
+    found += told if isinstance(told, list) else told.to_pylist()
+    assert len(whole) > 5
+    assert sorted(map(str, found)) == sorted(map(str, whole))

@@ -37,7 +37,7 @@ class _Commands(TyperGroup):
         super().__init__(**settings)
         self.commands: Any = dict.fromkeys(COMMANDS)  # their names, for "Did you mean ...?"
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: object) -> list[str]:
         """In the order of the help."""
         return list(COMMANDS)
 

@@ -21,12 +21,10 @@ _Target = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PATH", help="Output path of the model, as JSON.")
 ]
 _Loss = Annotated[
-    str | None,
-    typer.Option(metavar="P or NAME=P,...", help="Known losses: one number, or one per variable."),
+    str | None, typer.Option(metavar="P or NAME=P,...", help="Known losses: one number, or one per variable.")
 ]
 _Happens = Annotated[
-    str | None,
-    typer.Option(metavar="NAME=P,...", help="Known shares of components that happen at all."),
+    str | None, typer.Option(metavar="NAME=P,...", help="Known shares of components that happen at all.")
 ]
 
 
@@ -46,7 +44,7 @@ class Negatives(StrEnum):
 _Negatives = Annotated[
     Negatives,
     typer.Option(
-        help="How to estimate the loss of negated components: from the other components, or from the lengths of trips.",
+        help="How to estimate the loss of negated components: from the other components, or from the lengths of trips."
     ),
 ]
 

@@ -120,7 +120,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         for name, default, hint in given:
             parameters[name] = inspect.Parameter(name, each.KEYWORD_ONLY, default=default, annotation=hint)
 
-    def called(**given: Any) -> None:
+    def called(**given: object) -> None:
         made = {
             name: group(**{part.name: given.pop(part.name) for part in fields(group)}) for name, group in groups.items()
         }

@@ -133,8 +133,7 @@ Overwrite: TypeAlias = Annotated[
     ),
 ]
 EscapeFormulas: TypeAlias = Annotated[
-    bool,
-    typer.Option("--escape-formulas", help="In CSV, put a quote before text that a spreadsheet would evaluate."),
+    bool, typer.Option("--escape-formulas", help="In CSV, put a quote before text that a spreadsheet would evaluate.")
 ]
 NullTexts: TypeAlias = Annotated[
     list[str] | None,

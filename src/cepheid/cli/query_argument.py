@@ -164,10 +164,10 @@ def _loaded(path: Path, name: str, what: str) -> ModuleType:
         raise
     except Exception as error:
         line = traceback.extract_tb(error.__traceback__)[-1].lineno
-        told = str(error)
+        message = str(error)
         if isinstance(error, SyntaxError):
-            line, told = error.lineno, error.msg
-        raise CepheidError(f"{what}, line {line}: {type(error).__name__}: {told}") from None
+            line, message = error.lineno, error.msg
+        raise CepheidError(f"{what}, line {line}: {type(error).__name__}: {message}") from None
     return module
 
 

@@ -27,8 +27,7 @@ from cepheid.report.matches import truth_of
 _Page = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Output path of the page.")]
 _Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The page's heading.")]
 _Truth = Annotated[
-    str | None,
-    typer.Option("--truth", metavar="PATH", help="A table of the true matches, for calibration."),
+    str | None, typer.Option("--truth", metavar="PATH", help="A table of the true matches, for calibration.")
 ]
 _TruthKey = Annotated[str | None, typer.Option(metavar="COLUMN", help="The attribute that identifies a match.")]
 _TruthColumn = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that is true for real matches.")]

@@ -111,7 +111,7 @@ def json_lines(table: pa.Table) -> Iterator[str]:
             yield to_json(row)
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """JSON text of plain values and times."""
     return json.dumps(value, ensure_ascii=False, default=_plain)
 

@@ -43,8 +43,7 @@ class Shown(StrEnum):
 
 
 _Limit = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Return only the first N matches of each query; tables show 20.", min=0),
+    int | None, typer.Option(metavar="N", help="Return only the first N matches of each query; tables show 20.", min=0)
 ]
 _IN_A_TABLE = 20  # matches that a terminal shows
 _Shown = Annotated[
@@ -331,12 +330,7 @@ def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     files = find_files(task.inputs, options.format, task.nulls)
     check_outputs(task.writes, [*files.addresses, *task.reads], overwrite=task.overwrite)
     with stages.timed("read"):
-        events = read_events(
-            files,
-            time=task.time,
-            time_format=options.time_format,
-            parse_times=task.parse_times,
-        )
+        events = read_events(files, time=task.time, time_format=options.time_format, parse_times=task.parse_times)
     with stages.timed("match"), explaining_delay():
         result = cepheid.match(events, task.query, **task.arguments)
     if isinstance(result, int):
@@ -359,12 +353,7 @@ def unknown_name(task: Task, events: pa.Table) -> str | None:
 
 
 def deliver(
-    result: pa.Table,
-    output: Path | None,
-    show: Shown | None,
-    roles: Roles,
-    limit: int,
-    task: Task | None = None,
+    result: pa.Table, output: Path | None, show: Shown | None, roles: Roles, limit: int, task: Task | None = None
 ) -> None:
     """The matches to a file or to standard output."""
     formulas = task is None or task.formulas

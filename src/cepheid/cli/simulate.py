@@ -45,7 +45,7 @@ def scenario_command(name: str, generate: Callable[..., Simulation]) -> Callable
     """A command with an option for every parameter of a generator."""
     size, *others = inspect.signature(generate, eval_str=True).parameters.values()
 
-    def command(output: Path, truth: Path | None, query: Path | None, overwrite: bool, **given: Any) -> None:
+    def command(output: Path, truth: Path | None, query: Path | None, overwrite: bool, **given: object) -> None:
         arguments = {p.name: option_value(p, given[p.name]) for p in others if given[p.name] is not None}
         for path in (output, truth):
             if path is not None:
@@ -89,7 +89,7 @@ def _flat_enough(table: pa.Table, path: Path) -> pa.Table:
     return flat(table) if path.suffix.lower() == ".csv" else table
 
 
-def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+def _parameter(name: str, annotation: object, default: object = inspect.Parameter.empty) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
@@ -121,7 +121,7 @@ def _origins(annotation: Any) -> set[Any]:
     return {getattr(part, "__origin__", part) for part in arguments}
 
 
-def _default_text(default: Any) -> str:
+def _default_text(default: object) -> str:
     match default:
         case Gap(kind=kind, mean=mean, shape=shape):
             return f"{kind}:mean={mean:g}" + (f",shape={shape:g}" if kind in ("gamma", "lognormal") else "")

@@ -167,7 +167,7 @@ def matches_page(shown: Shown, first: int) -> dict[str, Any]:
     return {"first": first, "bars": bars, "marks": marks, "columns": columns, "rows": rows, "starts": labels}
 
 
-def _cell(value: Any, column: pa.Field, shown: Shown) -> str:
+def _cell(value: object, column: pa.Field, shown: Shown) -> str:
     if not is_event(column.type):
         return f"{value:.3f}" if column.name in ("probability", "confidence") else value_text(value)
     events = events_of({"": value}, [""])

@@ -38,7 +38,7 @@ class Stream:
     ended: bool = False
     query: str | None = None  # of one that something else runs, and that the page only watches
 
-    def say(self, kind: str, **told: Any) -> None:
+    def say(self, kind: str, **told: object) -> None:
         """Adds a piece of news."""
         with self.changed:
             self.news.append({"kind": kind, **told})

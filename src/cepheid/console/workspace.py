@@ -85,7 +85,7 @@ class Workspace:
         folder = Path(path) if Path(path).is_dir() else None
         return self.add(path, events, roles, folder)
 
-    def table(self, name: Any) -> OpenTable:
+    def table(self, name: object) -> OpenTable:
         """The table of a name."""
         with self.lock:
             found = self.tables.get(name) if isinstance(name, str) else None

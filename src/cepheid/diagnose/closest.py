@@ -108,9 +108,7 @@ def _closest_pair(subject: Subject, failed: Stage, affordable: Affordable) -> Cl
     kept = failed.query.components
     if subject.bound.window is not None:
         built = longer_window(
-            subject,
-            lambda window: subject.relaxed(components=kept, without=failed.pending, window=window),
-            affordable,
+            subject, lambda window: subject.relaxed(components=kept, without=failed.pending, window=window), affordable
         )
         if built is not None:
             length = spans(subject, built[1])
@@ -200,7 +198,7 @@ def _values_text(expression: s.Expression, events: dict[str, dict[str, Any]]) ->
     return ", ".join(f"{name} = {shown}" for name, shown in found.items())
 
 
-def _short(shown: Any) -> str:
+def _short(shown: object) -> str:
     if isinstance(shown, float) and math.isfinite(shown):
         return f"{shown:.6g}"
     text = repr(shown) if isinstance(shown, str) else str(shown)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,6 +25,7 @@ from cepheid.diagnose.relax import (
 from cepheid.diagnose.stages import about_negation, count, find_stages
 from cepheid.diagnose.window import needed_window
 from cepheid.engine.choose import make_plan
+from cepheid.engine.data.arrays import Bools
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
@@ -48,8 +48,6 @@ MOST_EVENTS = 2_000_000
 MOST_TRIED = 1e7  # combinations of a longer window that is tried: some tenths of a second
 RUN_MEETS_EVENT = 5.0  # combinations that it is worth
 _MOST_TYPES = 12  # shown of the types that occur
-
-Bools = npt.NDArray[np.bool_]
 
 
 def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mapping[str, Any]) -> Diagnosis:

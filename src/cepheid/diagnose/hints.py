@@ -153,10 +153,7 @@ def _keys_that_are_null(findings: Findings) -> Iterator[Hint]:
             number = f"{counted.of_type:,} {'event' if counted.of_type == 1 else 'events'}"
             names = findings.subject.bound.equivalence
             keys = " or ".join([n for n in names if findings.values(component, n).null_count] or names)
-            yield Hint(
-                "null-key",
-                f"{keys} is NULL on {all_of} {number} of {counted.text}: these never match",
-            )
+            yield Hint("null-key", f"{keys} is NULL on {all_of} {number} of {counted.text}: these never match")
 
 
 def _equalities(findings: Findings) -> Iterator[tuple[str, s.Component, str, s.Component, str]]:

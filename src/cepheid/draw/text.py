@@ -108,7 +108,7 @@ def with_durations(result: pa.Table) -> pa.Table:
     return result
 
 
-def value_text(value: Any, near: Any = None) -> str:
+def value_text(value: object, near: object = None) -> str:
     """A value as people write it; a time on the same day as `near` without its date and zone.
 
     >>> value_text(datetime(2024, 5, 4, 9)), value_text(datetime(2024, 5, 4, 9), datetime(2024, 5, 4, 8))

@@ -51,13 +51,7 @@ def find(
 
 
 def _find(
-    plan: Plan,
-    events: EventTable,
-    after: int | None,
-    until: int | None,
-    ended: Ended | None,
-    *,
-    explains: bool = True,
+    plan: Plan, events: EventTable, after: int | None, until: int | None, ended: Ended | None, *, explains: bool = True
 ) -> Matches:
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until

@@ -7,16 +7,15 @@ A match is known at its completion instant. The plan bounds how long before that
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Bools
 from cepheid.engine.data.candidates import candidates, rank_within, signature
 from cepheid.engine.data.candidates import partitions as by_equivalence
 from cepheid.engine.data.shared import is_shared, once
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.plan.physical import Plan
 
-Mask = npt.NDArray[np.bool_]
 BEGINNING = np.iinfo(np.int64).min
 
 
@@ -25,7 +24,7 @@ def reach(plan: Plan) -> int | None:
     return plan.exchange.retention.reach
 
 
-def retained(plan: Plan, events: EventTable, until: int) -> Mask:
+def retained(plan: Plan, events: EventTable, until: int) -> Bools:
     """True for events that a match completing after `until` may need; all events up to `until` have been seen.
 
     Events after `until` stay, unless no component could take them.
@@ -46,14 +45,14 @@ def retained(plan: Plan, events: EventTable, until: int) -> Mask:
     return keep if plan.scan.every_event else keep & could_take_part(plan, events, keep)
 
 
-def could_take_part(plan: Plan, events: EventTable, among: Mask) -> Mask:
+def could_take_part(plan: Plan, events: EventTable, among: Bools) -> Bools:
     """True for those of some events that some component could take."""
     if is_shared():  # for queries of any window at once
         return once(events, ("takes part", signature(plan)), lambda: _could_take_part(plan, events, among | True))
     return _could_take_part(plan, events, among)
 
 
-def _could_take_part(plan: Plan, events: EventTable, among: Mask) -> Mask:
+def _could_take_part(plan: Plan, events: EventTable, among: Bools) -> Bools:
     rows = np.flatnonzero(among)
     chosen = EventTable(events.table.take(pa.array(rows)), events.time[rows], events.instant[rows])
     taking = np.zeros(len(events), bool)
@@ -61,7 +60,7 @@ def _could_take_part(plan: Plan, events: EventTable, among: Mask) -> Mask:
     return taking
 
 
-def _within_positions(plan: Plan, events: EventTable, until: int) -> Mask:
+def _within_positions(plan: Plan, events: EventTable, until: int) -> Bools:
     """The last events of each partition: positions are differences, so earlier ones may go."""
     bound = plan.bound
     order, starts = by_equivalence(bound, events)
@@ -73,7 +72,7 @@ def _within_positions(plan: Plan, events: EventTable, until: int) -> Mask:
     part[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     newest = np.full(len(starts) - 1, -1, np.int64)  # the position that each partition has reached by `until`
     np.maximum.at(newest, part[~later], position[~later])
-    keep: Mask = later | (position > newest[part] - length)
+    keep: Bools = later | (position > newest[part] - length)
     if bound.strict and bool(keep.any()):
         # Contiguity looks at the instants of all partitions.
         keep |= events.instant >= events.instant[keep].min()

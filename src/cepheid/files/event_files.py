@@ -181,10 +181,7 @@ def _read_delta(path: Path) -> pa.Table:
     return DeltaTable(str(path)).to_pyarrow_table()
 
 
-_READERS: dict[str, Callable[[Path], pa.Table]] = {
-    "jsonl": _read_json_lines,
-    "arrow": _read_arrow,
-}
+_READERS: dict[str, Callable[[Path], pa.Table]] = {"jsonl": _read_json_lines, "arrow": _read_arrow}
 
 
 def _with_time_parsed(table: pa.Table, time: str, time_format: str | None) -> pa.Table:

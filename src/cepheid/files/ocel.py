@@ -141,7 +141,7 @@ def _json_events(path: Path) -> Iterator[_Event]:
             yield _Event(key, kind, value.get("ocel:timestamp"), value.get("ocel:vmap", {}), about)
 
 
-def _part(path: Path, value: Any, name: str) -> str:
+def _part(path: Path, value: object, name: str) -> str:
     if not isinstance(value, dict) or name not in value:
         raise DataError(f"cannot read {path} as OCEL: {str(value)[:100]} has no '{name}'")
     return str(value[name])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 from xml.parsers import expat
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ def read_elements(
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_: object) -> None:
         hint = "remove its <!DOCTYPE ...>"
         raise DataError(f"cannot read {path}: it has a document type, in line {parser.CurrentLineNumber}", hint=hint)
 

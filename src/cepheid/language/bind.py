@@ -349,7 +349,7 @@ class _Binder:
         events = _EVENTS.match(value) if isinstance(value, str) else None
         return self.length_given(events.group(1) if events else value, "events" if events else within.unit, within)
 
-    def length_given(self, given: Any, unit: str | None, within: s.Window) -> tuple[Fraction, str | None]:
+    def length_given(self, given: object, unit: str | None, within: s.Window) -> tuple[Fraction, str | None]:
         if isinstance(given, float) and math.isinf(given):
             self.fail("a window longer than any stream", within, "bad-window", "leave WITHIN out")
         try:

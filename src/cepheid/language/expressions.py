@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
@@ -457,7 +457,7 @@ def _duration(length: timedelta) -> s.Expression:
     return found if length >= timedelta(0) else s.Negative(found)
 
 
-def checked_name(name: Any, what: str) -> str:
+def checked_name(name: object, what: str) -> str:
     """A name that can be written in a query."""
     if not isinstance(name, str) or not name:
         raise QueryError(f"the name of {what} is a string, not {name!r}", code="bad-name")

@@ -333,8 +333,5 @@ def _product_limit(edges: Floats, counts: Floats, grouped: _Grouped) -> Empirica
     beyond = left * (_WEIGHT_OF_EMPTY / max(waiting - cut / 2.0, _WEIGHT_OF_EMPTY) if grouped.never else 1.0)
     happens = inside + beyond
     return Empirical(
-        tuple(edges),
-        tuple(np.array(masses) / inside),
-        min(happens, 1.0) if grouped.never else 1.0,
-        beyond / happens,
+        tuple(edges), tuple(np.array(masses) / inside), min(happens, 1.0) if grouped.never else 1.0, beyond / happens
     )

@@ -53,8 +53,7 @@ class ByHour:
     def __post_init__(self) -> None:
         if not isinstance(self.losses, Mapping) or 0 not in self.losses:
             raise ModelError(
-                f"loss by hour: {self.losses!r} has no value from midnight on",
-                hint="as in ByHour({0: 0.1, 18: 0.5})",
+                f"loss by hour: {self.losses!r} has no value from midnight on", hint="as in ByHour({0: 0.1, 18: 0.5})"
             )
         for hour, loss in self.losses.items():
             if not isinstance(hour, int) or not 0 <= hour < HOURS:

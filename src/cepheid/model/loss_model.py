@@ -248,7 +248,7 @@ def model_to_json(model: Model) -> dict[str, Any]:
     }
 
 
-def model_from_json(value: Any) -> Model:
+def model_from_json(value: object) -> Model:
     """The model that `model_to_json` described."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:
         raise ModelError("this JSON is not a model", hint=f'expected an object with "format": "{FORMAT}"')
@@ -314,7 +314,7 @@ def _checked_losses(loss: Any) -> Loss | dict[str, Loss]:
     return {name: each if isinstance(each, ByAttribute | ByHour) else float(each) for name, each in loss.items()}
 
 
-def _checked_gaps(gaps: Any) -> dict[str, GapDistribution]:
+def _checked_gaps(gaps: object) -> dict[str, GapDistribution]:
     if not isinstance(gaps, Mapping):
         raise ModelError(f"gaps={gaps!r}: expected a distribution per variable", hint='as in {"y": Exponential(60)}')
     for name, gap in gaps.items():
@@ -335,7 +335,7 @@ def _checked_intervals(intervals: Mapping[str, tuple[float, float]], what: str) 
     return checked
 
 
-def _checked_shares(argument: str, shares: Any) -> dict[str, float]:
+def _checked_shares(argument: str, shares: object) -> dict[str, float]:
     if not isinstance(shares, Mapping):
         raise ModelError(f"{argument}={shares!r}: expected a share per variable", hint='as in {"a": 0.95}')
     for name, share in shares.items():
@@ -350,7 +350,7 @@ def interval_name(missing: Sequence[str], behind: str) -> str:
     return f"{' '.join(missing)}, {behind}"
 
 
-def _checked_histories(histories: Any) -> dict[str, dict[str, float]]:
+def _checked_histories(histories: object) -> dict[str, dict[str, float]]:
     if not isinstance(histories, Mapping):
         raise ModelError(f"histories={histories!r}: expected shares by components", hint="as in {'b c, d': {'b c': 1}}")
     checked = {}

@@ -152,7 +152,7 @@ class _Builder:
                 hint = "add within(...): the match is reported when the window closes"
                 _fail("not_followed_by at the end needs a window", hint)
 
-    def steps(self, length: Any) -> int | None:
+    def steps(self, length: object) -> int | None:
         """A length in steps of the time column."""
         return None if length is None else whole_steps(length, self.schema, "within")
 

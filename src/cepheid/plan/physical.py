@@ -36,7 +36,7 @@ class Plan:
     reasons: tuple[str, ...] = ()  # why this engine and these choices, for explain
     estimates: Mapping[str, float] = field(default_factory=dict)
 
-    def __init__(self, bound: BoundQuery | None = None, engine: str | None = None, **parts: Any) -> None:
+    def __init__(self, bound: BoundQuery | None = None, engine: str | None = None, **parts: object) -> None:
         if "match" in parts:
             given = dict(parts)
         else:
@@ -118,7 +118,7 @@ class Plan:
         return query_html(self.bound.syntax, "\n".join(plan_lines(self)))
 
 
-def basic_plan(bound: BoundQuery, model: Any = None, scoring: str = "exact") -> Plan:
+def basic_plan(bound: BoundQuery, model: object = None, scoring: str = "exact") -> Plan:
     """The plan of SASE section 3.1: build all sequences, then select, then window, then negation; no engine yet."""
     return Plan(
         scan=scan_of(bound),

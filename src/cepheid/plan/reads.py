@@ -10,13 +10,7 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Branch, Conjunct
-from cepheid.plan.placement import (
-    begin_conjuncts,
-    close_conjuncts,
-    judging_place,
-    negation_conjuncts,
-    take_conjuncts,
-)
+from cepheid.plan.placement import begin_conjuncts, close_conjuncts, judging_place, negation_conjuncts, take_conjuncts
 
 
 class Which(Enum):

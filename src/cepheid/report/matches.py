@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.engine.data.arrays import Float64s
 from cepheid.errors import CepheidError, closest
 from cepheid.report.facts import unit_of_result
 
 MOST_MATCHES = 500  # of which the timeline holds the events
-Float64s = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -156,13 +156,7 @@ def counts_over_time(shown: Shown, bins: int = 40) -> list[dict[str, Any]]:
     scale = 1e-3 if shown.is_timestamp else 1.0
     pairs = zip(edges[:-1] * scale, edges[1:] * scale, counts, strict=True)
     return [
-        {
-            "from": float(a),
-            "to": float(b),
-            "begins": _text_at(a, shown),
-            "ends": _text_at(b, shown),
-            "matches": int(n),
-        }
+        {"from": float(a), "to": float(b), "begins": _text_at(a, shown), "ends": _text_at(b, shown), "matches": int(n)}
         for a, b, n in pairs
     ]
 

@@ -95,5 +95,5 @@ def _events_as_such(result: pa.Table) -> pa.Table:
     return result
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return f"{value.__class__.__module__.partition('.')[0]} {value.__class__.__name__}"

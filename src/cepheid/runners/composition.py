@@ -30,8 +30,8 @@ class Reading(Protocol):
 def check_sources(query: Reading) -> None:
     """An error for a query that reads others, where there are none."""
     if query.sources:
-        told = f"FROM {query.sources[0]} reads the matches of another query, and no other query was passed"
-        raise CepheidError(told, hint="pass {name: query, ...} with both")
+        message = f"FROM {query.sources[0]} reads the matches of another query, and no other query was passed"
+        raise CepheidError(message, hint="pass {name: query, ...} with both")
 
 
 def in_order(queries: Mapping[str, Reading], known: Collection[str] = ()) -> list[str]:
@@ -52,8 +52,8 @@ def in_order(queries: Mapping[str, Reading], known: Collection[str] = ()) -> lis
             if source not in queries:
                 guess = closest(source, queries)
                 hint = f"did you mean {guess}?" if guess else f"there are {', '.join(queries)}"
-                told = f"query '{name}' reads '{source}', which is not a query of this call"
-                raise CepheidError(told, hint=hint)
+                message = f"query '{name}' reads '{source}', which is not a query of this call"
+                raise CepheidError(message, hint=hint)
             visit(source)
         open_.pop()
         found.append(name)
@@ -110,8 +110,8 @@ def check_columns(name: str, schema: pa.Schema, options: Options) -> None:
         raise CepheidError(f"the matches of '{name}' have no time to be read by", hint="give the clause an ORDER BY")
     for role, taken in (("time", options.time), ("type", options.type)):
         if taken is not None and taken in schema.names:
-            told = f"query '{name}' returns '{taken}', which is the name of the matches' own {role}"
-            raise CepheidError(told, hint=f"give it another name: RETURN ... AS {taken}_of_event")
+            message = f"query '{name}' returns '{taken}', which is the name of the matches' own {role}"
+            raise CepheidError(message, hint=f"give it another name: RETURN ... AS {taken}_of_event")
 
 
 def lateness(plan: Plan) -> int | None:

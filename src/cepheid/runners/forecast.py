@@ -52,7 +52,7 @@ def _newest(table: pa.Table, time: str) -> int:
     return int(times.max()) if len(times) else 0
 
 
-def _steps(at: Any, schema: pa.Schema, time: str, tz: str | None) -> int:
+def _steps(at: object, schema: pa.Schema, time: str, tz: str | None) -> int:
     """An instant in steps of the time column; without an offset it is a time of the query's zone."""
     kind = schema.field(time).type if time in schema.names else None
     zone = tz or getattr(kind, "tz", None)

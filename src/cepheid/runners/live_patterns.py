@@ -1,235 +1,378 @@
-"""The short way into a live pattern: a few events at a time go as numbers into a search that stays in memory.
+"""The short way into a live pattern: dicts and rows of tables go as numbers into a search that stays in memory.
 
-An event waits until the watermark has passed it, and is then taken in. Nothing is made of it but a copy, unless it is
-in a match. What cannot go this way, such as an event that comes too late, is left to the long way (live_search.py),
-which first takes over what came here.
+A kernel reads an event (engine/incremental/pattern_door.py). It waits until the watermark has passed it, and is then
+taken in. Nothing is made of it but a copy, unless it is in a match. What cannot go this way, such as an event that
+comes too late, is left to the long way (live_search.py), which first takes over what came here.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from copy import copy
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from cepheid.budget import checkpoint
+from cepheid.engine.incremental import dict_door as d
+from cepheid.engine.incremental import pattern_door as p
+from cepheid.engine.incremental.pattern_events import GivenRows, PatternEvents
 from cepheid.engine.incremental.row_core import NotIncrementalError
-from cepheid.runners.live_dicts import FAR, instant_of, kinds_of
+from cepheid.engine.kernels.objects import ARE_KNOWN
 from cepheid.runners.live_events import EventReader
+from cepheid.runners.stream import pushed as at_least
 from cepheid.runners.stream.pushed import Noted, PushedSearch
 from cepheid.runners.stream.searches import SearchStream
 
-LEAST, MOST = -(2**63), 2**63 - 1  # of whole numbers
-MOST_SHAPES = 1_000
-FEW = 200  # rows of a table, or of a list, that are taken in one by one
+FAR = d.FAR
+FEW = 200  # rows of a table that are taken in as dicts, if they cannot be as they are
 Event = dict[str, Any]
-_Note: TypeAlias = tuple[Noted, list[tuple[int, Event]], int, int, int]
 
 
-class TakesDicts(Protocol):
+class TakesEvents(Protocol):
     """A search that takes in single events."""
 
-    def step(self, event: Event, time: int, until: int) -> list[Event] | None:
-        """Takes an event in, and lets time pass; the rows of the result that are decided, None: none."""
+    def begin(self, events: PatternEvents) -> None:
+        """Says what a step is, now that the search is another one."""
 
-    def pass_by(self, until: int) -> list[Event] | None:
-        """Lets time pass."""
+    def until_of(self, watermark: int) -> int:
+        """Up to where time has passed."""
+
+    def learn_texts(self, event: Event) -> None:
+        """Finds out what the texts of an event say."""
+
+    def learn_kind(self, bits: int) -> None:
+        """A kind of events that is new."""
+
+    def learn_key(self, event: Event) -> None:
+        """A key that is new."""
+
+    def make_way(self, hinders: int) -> None:
+        """Makes room, or raises an error."""
+
+    def found(self, as_table: bool) -> Any:
+        """The rows of the result that are decided, as dicts or as a table."""
+
+
+class Before(NamedTuple):
+    """How everything stood before a call."""
+
+    noted: Noted
+    dicts: list[Event]
+    tables: list[pa.Table]
+    watermark: int
+    events: int
+    matches: int
 
 
 class PatternDoor:
-    """Takes in single events that do not come too late."""
+    """Takes in events that do not come too late."""
 
     def __init__(self, stream: SearchStream, reader: EventReader) -> None:
-        given = reader.given
-        self.time, self.delay = stream.time, stream.delay
-        kind = given.field(self.time).type
-        self.whole, self.zoned = pa.types.is_integer(kind), getattr(kind, "tz", None) is not None
-        self.names = frozenset(given.names)
-        self.kinds = kinds_of(given, self.time)
-        self.wholes = [each.name for each in given if each.type == pa.int64() and each.name != self.time]
-        self.fractions = [each.name for each in given if each.type == pa.float64()]
-        self.letters = [each.name for each in given if each.type == pa.string()]
-        self.shapes: set[Any] = set()
         self.reader, self.result = reader, stream.result
-        self.events = self.matches = 0  # that came this way since the long way last looked
+        self.events = PatternEvents(reader.given, stream.time, stream.delay)
+        self.door, self.at, self.delay = self.events.door, self.events.at, stream.delay
+        self.tables: list[GivenRows] = []  # with rows that wait; dicts wait only where there are none
+        self.matches = 0  # that came this way since the long way last looked
+        self.counted: tuple[Any, int] = (None, 0)  # the event that matches were last counted for, and those before
         self.back: Any = pa.Table.to_pylist  # to the kind of table that came last
         self.opened: SearchStream | None = None
+        self.before: Before | None = None  # of a call of several events that is at work
+        self.nothing = stream.result.empty_table()
+        self.takes_dicts = False  # does no table wait, and is a list the kind that came last?
 
     # --- the long way -------------------------------------------------------------------------------------------------
 
     def open(self, stream: SearchStream) -> bool:
         """Events may come this way; False: they cannot yet."""
-        takes = stream.takes_dicts()
+        takes = stream.takes_events()
         if takes is None:
             return False
-        self.takes: TakesDicts = takes
+        self.takes: TakesEvents = takes
         assert stream.pushed is not None
         self.pushed: PushedSearch = stream.pushed
-        waiting = stream.waiting.to_pylist()
-        times = stream.times(stream.waiting).tolist()
-        order = sorted(range(len(times)), key=times.__getitem__)
-        self.waiting = [(times[at], waiting[at]) for at in order]
-        self.watermark = -FAR if stream.watermark is None else stream.watermark
-        self.events = self.matches = 0
+        self.watermark_then = -FAR if stream.watermark is None else stream.watermark
+        self.until_then = stream.pushed.until
+        self.door[p.WATERMARK], self.door[d.EVENTS], self.matches = self.watermark_then, 0, 0
+        self.before, self.counted, self.takes_dicts = None, (None, 0), False
         self.opened = stream
-        return True
+        return self._look(stream.waiting.to_pylist(), [])
+
+    def _look(self, dicts: list[Event], tables: list[pa.Table]) -> bool:
+        """The search is another one than before; these events wait. False: some cannot wait here."""
+        self.takes.begin(self.events)
+        self.call, self.go_on = self.events.call, self.events.go_on
+        self._look_at_log()
+        self.events.wait_again(dicts)
+        self.tables = []
+        for table in tables:
+            given = self.events.rows_of(table)
+            assert given is not None, "it could be read before"
+            self.tables.append(given)
+        held = all(self._hold(event) for event in dicts)
+        self.events.sort()
+        return held
+
+    def _look_at_log(self) -> None:
+        log, most = self.pushed.log, max(at_least.LEAST, 2 * self.pushed.kept)
+        log.gathers = True
+        self.events.look_at_log(log.add_events(), log.rows, most)
 
     def closed(self) -> SearchStream:
         """The stream as it stands after what came this way."""
         assert self.opened is not None
-        stream = copy(self.opened)
+        stream, watermark = copy(self.opened), int(self.door[p.WATERMARK])
+        self.pushed.until = self._until(watermark)
         stream.state = self.pushed.stands()
-        events = [event for _, event in self.waiting]
-        stream.waiting = self.reader.read(events).table if events else stream.schema.empty_table()
-        stream.watermark = None if self.watermark <= -FAR else self.watermark
+        dicts = self.events.waits
+        waiting = [self.reader.read(dicts).table] if dicts else []
+        waiting += [given.waits() for given in self.tables]
+        stream.waiting = pa.concat_tables([stream.schema.empty_table(), *waiting])
+        stream.watermark = None if watermark <= -FAR else watermark
         return stream
 
-    # --- one event ----------------------------------------------------------------------------------------------------
+    def _until(self, watermark: int) -> int | None:
+        return self.until_then if watermark == self.watermark_then else self.takes.until_of(watermark)
 
-    def note(self) -> _Note:
-        """How everything stands, for `take_back`."""
-        return self.pushed.noted(), self.waiting, self.watermark, self.events, self.matches
+    @property
+    def number(self) -> int:
+        """How many events came this way since the long way last looked."""
+        return int(self.door[d.EVENTS])
 
-    def take(self, events: Any, before: _Note) -> Any:
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def take(self, events: Any) -> Any:
         """What events decide, as they came; None: they have to go the long way, and nothing happened."""
         try:
             if type(events) is dict:
-                time = self._time_of(events)
-                if time is None:
-                    return None
-                self.back = pa.Table.to_pylist
-                return self._taken([(time, events.copy())])  # the caller may use it again
-            if type(events) is list and 0 < len(events) <= FEW:
-                return self._several(events)
-            if type(events) is pa.Table and 0 < events.num_rows <= FEW and events.schema.equals(self.reader.given):
+                if self.tables:
+                    self.before = self._standing()
+                    self._as_dicts()
+                    self.before = None
+                return self.one(events, self.call(events, self.at, p.RELEASES))
+            if type(events) is list and events:
+                return self._several(events, as_table=False)
+            if type(events) is pa.Table and events.num_rows and events.schema.equals(self.reader.given):
                 return self._table(events)
         except NotIncrementalError:
-            self.take_back(before)
+            self.take_back(events)
         return None
 
-    def _several(self, events: list[Any]) -> list[Event] | None:
-        found: list[tuple[int, Event]] = []
-        for event in events:
-            time = self._time_of(event) if type(event) is dict else None
-            if time is None:
+    def one(self, event: Event, found: int) -> list[Event] | None:
+        """What an event decides, of which the kernel said this; None: it has to go the long way."""
+        if found < 0:
+            more = self._gone_on(found) if self.door[d.TAKEN] else self._again(event, found)
+            if more is None:
                 return None
-            found.append((time, event.copy()))
-        self.back = pa.Table.to_pylist
-        return self._taken(found)
+            found = more
+        self.back, self.takes_dicts = pa.Table.to_pylist, True
+        if found == 0:
+            return []
+        rows: list[Event] = self.takes.found(False)
+        self.counted = event, self.matches
+        self.matches += len(rows)
+        return rows
 
-    def _table(self, table: pa.Table) -> pa.Table | None:
-        """A few rows are faster one by one than as a table."""
-        rows = table.to_pylist()
-        times = [row[self.time] for row in rows]
-        if not self.whole:
-            times = [instant_of(time, self.whole, self.zoned) for time in times]
-        if None in times or not self.watermark <= min(times) <= max(times) < FAR or self._has_nan(rows):
+    def _again(self, event: Event, found: int) -> int | None:
+        """Makes way for an event that is not taken in; how much there is to report, None: it has to go the long way."""
+        self.before = self._standing()
+        while found < 0 and not self.door[d.TAKEN]:
+            if found == p.OUT_OF_ORDER:
+                return self._held_and_released([event])
+            if found == d.NEEDS_ROOM:
+                self._tidy()
+            if not self._made_way(found, event):
+                self.before = None
+                return None
+            found = self.call(event, self.at, p.RELEASES)
+        self.before = None
+        return self._gone_on(found)
+
+    def _made_way(self, hinders: int, event: Event) -> bool:
+        """Finds out what is lacking of an event that is not taken in; False: it cannot be."""
+        if hinders == p.NEEDS_TEXT:
+            self.takes.learn_texts(event)
+        elif hinders == p.NEEDS_OWN_KIND:
+            self.takes.learn_kind(int(self.door[p.BITS]))
+        elif hinders == p.NEEDS_KEY:
+            self.takes.learn_key(event)
+        elif hinders == p.NO_MEMORY:
+            raise MemoryError
+        elif hinders == d.NEEDS_ROOM:
+            self._look_at_log()
+            self.events.make_room_to_wait()
+        else:
+            return False
+        return True
+
+    def _gone_on(self, found: int) -> int:
+        """Makes way for dicts that are released, until they are taken in; how much there is to report."""
+        while found < 0:
+            if found == p.NO_MEMORY:
+                raise MemoryError
+            self.takes.make_way(found - p.HINDERED)
+            found = self.go_on(self.at)
+        return found
+
+    def _released(self) -> int:
+        """Takes in the dicts that the watermark has passed, and lets time pass; how much there is to report."""
+        if not self.door[d.LOG]:  # tables came last
+            self._look_at_log()
+        return self._gone_on(self.go_on(self.at))
+
+    def _hold(self, event: Any) -> bool:
+        """Lets an event wait; False: it has to go the long way."""
+        found = self.call(event, self.at, p.HOLDS) if type(event) is dict else d.LONG_WAY
+        while found < 0:
+            if not self._made_way(found, event):
+                return False
+            found = self.call(event, self.at, p.HOLDS)
+        return True
+
+    def _several(self, events: list[Any], as_table: bool) -> Any:
+        """Takes in events in any order that are not too late."""
+        self.before = self._standing()
+        self._tidy()
+        if self.tables:
+            self._as_dicts()
+        found = self._held_and_released(events)
+        return None if found is None else self._told(found, as_table)
+
+    def _held_and_released(self, events: list[Any]) -> int | None:
+        assert self.before is not None
+        held = int(self.door[p.RING_LAST] - self.door[p.RING_FIRST])
+        if not all(self._hold(event) for event in events):
+            self._nothing_happened(held)
             return None
-        found = self._taken(list(zip(times, rows, strict=True)))
-        self.back = _same
-        return pa.Table.from_pylist(found, schema=self.result) if found else self.result.empty_table()
+        self.events.sort()
+        mark = max(self.events.newest_waiting() - self.delay, self.before.watermark)
+        self.door[d.EVENTS] += len(events)
+        if mark <= self.before.watermark:
+            return 0
+        self.door[p.WATERMARK] = mark
+        return self._released()
 
-    def _has_nan(self, rows: list[Event]) -> bool:
-        """Is something not a number? It counts as NULL, which tables see to."""
-        return any(row[name] != row[name] for name in self.fractions for row in rows)
+    def _told(self, found: int, as_table: bool) -> Any:
+        """What is found, as the last thing that a call of several events does."""
+        told: Any = self.nothing if as_table else []
+        if found:
+            rows = self.takes.found(as_table)
+            told = rows if len(rows) else told
+        self.matches += len(told)
+        self.back, self.takes_dicts = (_same, False) if as_table else (pa.Table.to_pylist, not self.tables)
+        self.before = None
+        return told
 
-    def _time_of(self, event: Event) -> int | None:
-        """The time of an event that can go this way."""
-        time = event.get(self.time)
-        if type(time) is not int or not self.whole:
-            time = instant_of(time, self.whole, self.zoned)
-        if not self.watermark <= time < FAR:
-            return None
-        if (*event, *map(type, event.values())) not in self.shapes and not self._fits(event):
-            return None
-        for name in self.wholes:
-            value = event.get(name)
-            if value is not None and not LEAST <= value <= MOST:
-                return None
-        for name in self.fractions:
-            value = event.get(name)
-            if value != value:  # what is not a number is NULL
-                return None
-        for name in self.letters:
-            value = event.get(name)
-            if value is not None and not value.isascii() and not _is_text(value):
-                return None
-        return int(time)
+    def _nothing_happened(self, held: int) -> None:
+        """Only the first so many events wait: others came with this call."""
+        last = int(self.door[p.RING_FIRST]) + held
+        self.door[p.RING_LAST] = last
+        del self.events.waiting[last:]
+        self.before = None
 
-    def _taken(self, events: list[tuple[int, Event]]) -> list[Event]:
-        """Takes in events that are not too late, and lets time pass."""
-        waiting, watermark, found = self.waiting, self.watermark, list[Event]()
-        self.pushed.at = None
-        together = [*waiting, *events]
-        if (waiting and waiting[-1][0] > events[0][0]) or len(events) > 1:
-            together.sort(key=_first)
-        mark = max(together[-1][0] - self.delay, watermark)
-        number = bisect_left(together, mark, key=_first)
+    def _as_dicts(self) -> None:
+        """Rows of tables that wait do so as dicts from here on."""
+        rows = [row for given in self.tables for row in given.waits().to_pylist()]
+        held = all(self._hold(row) for row in rows)
+        assert held, "it could be read before"
+        self.tables = []
+
+    # --- rows of tables -----------------------------------------------------------------------------------------------
+
+    def _table(self, table: pa.Table) -> Any:
+        given, watermark = self.events.rows_of(table), int(self.door[p.WATERMARK])
+        waits = not self.tables and len(self.events.waits) > 0
+        latest = self.tables[-1].last if self.tables else self.events.newest_waiting()
+        fits = given is not None and given.last < FAR and given.first >= max(watermark, latest)
+        if given is None or not fits or (waits and (latest == given.first or given.last - self.delay < given.first)):
+            return self._several(table.to_pylist(), as_table=True) if table.num_rows <= FEW else None
+        mark = max(given.last - self.delay, watermark)
+        self.before = self._standing()
+        self._tidy()
+        if waits:
+            self.door[p.WATERMARK] = given.first
+            self._released()
+        self.tables.append(given)
+        self.door[d.EVENTS] += table.num_rows
+        found = 0
         if mark > watermark:
-            found = self._released(together[:number], mark)
-        self.waiting, self.watermark = together[number:], mark
-        self.events += len(events)
-        self.matches += len(found)
-        return found
+            self.door[p.WATERMARK] = mark
+            self._release_tables()
+            found = self._gone_on(self.go_on(self.at))
+        return self._told(found, as_table=True)
 
-    def _released(self, released: list[tuple[int, Event]], mark: int) -> list[Event]:
-        takes = self.takes
-        if len(released) == 1:
-            time, event = released[0]
-            return takes.step(event, time, mark) or []
-        found: list[Event] = []
-        for time, event in released:
-            found += takes.step(event, time, time) or []
-        found += takes.pass_by(mark) or []
-        return found
+    def _release_tables(self) -> None:
+        """Takes in the rows that the watermark has passed."""
+        while self.tables:
+            given = self.tables[0]
+            while (found := self.events.release_rows(given)) < 0:
+                if found == p.PAUSED:
+                    checkpoint()
+                elif found <= p.HINDERED:
+                    self.takes.make_way(found - p.HINDERED)
+                else:
+                    self._made_way(found, given.row())
+            taken = given.taken()
+            if len(taken):
+                self.pushed.log.add_table(given.table, taken)
+            if not given.is_done:
+                break
+            del self.tables[0]
+        self.door[d.LOG] = 0
 
-    def take_back(self, before: _Note) -> None:
+    # --- whole or not at all ------------------------------------------------------------------------------------------
+
+    def _tidy(self) -> None:
+        """Forgets what nobody needs, now and then, before something happens."""
+        if self.door[d.ROWS] > self.door[d.MOST_ROWS]:
+            self.pushed.until = self._until(int(self.door[p.WATERMARK]))
+            self.pushed.tidy()
+            self._look(self.events.waits, [given.waits() for given in self.tables])
+
+    def _standing(self) -> Before:
+        watermark = int(self.door[p.WATERMARK])
+        self.pushed.until = self._until(watermark)
+        tables = [given.waits() for given in self.tables]
+        return Before(self.pushed.noted(), self.events.waits, tables, watermark, self.number, self.matches)
+
+    def take_back(self, events: Any) -> None:
         """A call was broken off, wherever it was: it did not happen."""
-        noted, self.waiting, self.watermark, self.events, self.matches = before
+        before = self.before
+        if before is None and type(events) is dict and self.door[d.TAKEN] == id(events):
+            watermark, first, last, number, rows = self.door[p.NOTED : p.NOTED + 5].tolist()
+            self.pushed.until = self._until(watermark)
+            log, parts, count, _, *more = self.pushed.noted()
+            matches = self.counted[1] if self.counted[0] is events else self.matches
+            dicts = self.events.waiting[first:last]
+            before = Before((log, parts, count, rows, *more), dicts, [], watermark, number, matches)
+        if before is None:
+            return
+        self.before = before  # should this be broken off, too
         pushed = self.pushed
         pushed.at = None
-        place = pushed.place_at(noted)
+        place = pushed.place_at(before.noted)
         pushed.go_to(place)
         pushed.at = place
         assert self.opened is not None
         self.opened.state = place
-        takes = self.opened.takes_dicts()
+        takes = self.opened.takes_events()
         assert takes is not None
         self.takes = takes
-
-    def _fits(self, event: Event) -> bool:
-        """Has it the names and types of values of the schema, so that a table takes it as it is?"""
-        if not self.names >= event.keys():
-            return False
-        for name, kinds in self.kinds:
-            if type(event.get(name)) not in kinds:
-                return False
-        if len(self.shapes) < MOST_SHAPES:
-            self.shapes.add((*event, *map(type, event.values())))
-        return True
-
-
-def _first(entry: tuple[int, Event]) -> int:
-    return entry[0]
+        self.door[p.WATERMARK], self.door[d.EVENTS], self.matches = before.watermark, before.events, before.matches
+        self.door[d.TAKEN] = 0
+        self.takes_dicts = False
+        self._look(before.dicts, before.tables)
+        self.before = None
 
 
 def _same(table: pa.Table) -> pa.Table:
     return table
 
 
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def door_for(stream: SearchStream, reader: EventReader) -> PatternDoor | None:
     """The short way into a pattern; None where there is none."""
     options = reader.options
     special = options.bad_records or options.dedupe or options.row_column or options.ignore_case
-    if special or reader.most_ahead is not None or stream.time not in reader.given.names:
+    if special or reader.most_ahead is not None or stream.time not in reader.given.names or not ARE_KNOWN:
         return None
     kind = reader.given.field(stream.time).type
     plain = kind == pa.int64() or (pa.types.is_timestamp(kind) and kind.unit == "us" and kind.tz is None)

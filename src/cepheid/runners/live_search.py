@@ -15,7 +15,7 @@ from cepheid.language.durations import whole_steps
 from cepheid.runners.languages import LiveStart, PatternLanguage
 from cepheid.runners.live_events import EventReader, as_schema, most_ahead, with_times
 from cepheid.runners.live_face import LiveFace, LiveState, Numbers, StepResult
-from cepheid.runners.live_patterns import FEW, PatternDoor, door_for
+from cepheid.runners.live_patterns import PatternDoor, door_for
 from cepheid.runners.stream.searches import SearchStream
 
 _KINDS = (dict, list, pa.Table)  # of events that may go the short way
@@ -79,12 +79,20 @@ class SearchLive(LiveFace):
         happened, and the same events can be sent again.
         """
         door = self._door
-        if (
-            door is not None
-            and type(events) in _KINDS
-            and (type(events) is dict or len(events) <= FEW)
-            and self._owner is None
-        ):
+        if door is not None and type(events) in _KINDS and self._owner is None:
+            if type(events) is dict and self._opened is self._state and door.takes_dicts:
+                try:
+                    with self._lock:  # spares two frames of Python, which take as long as the kernel
+                        if self._opened is self._state:
+                            code = door.call(events, door.at, 0)
+                            if code == 0:
+                                return []
+                            rows = door.one(events, code)
+                            if rows is not None:
+                                return rows
+                except BaseException:
+                    self._take_back(door, events)
+                    raise
             found = self._by_door(door, events)
             if found is not None:
                 return found
@@ -92,18 +100,19 @@ class SearchLive(LiveFace):
 
     def _by_door(self, door: PatternDoor, events: Any) -> Any:
         """What events decide that go the short way: all of it happens, or nothing. None: they cannot go it."""
-        before = None
         try:
             with self._lock:
                 if self._opened is not self._state and not self._is_open(door):
                     return None
-                before = door.note()
-                return door.take(events, before)
+                return door.take(events)
         except BaseException:  # such as Ctrl-C, which may come after everything has happened
-            if before is not None:
-                with self._lock:
-                    door.take_back(before)
+            self._take_back(door, events)
             raise
+
+    def _take_back(self, door: PatternDoor, events: Any) -> None:
+        with self._lock:
+            if self._opened is self._state:
+                door.take_back(events)
 
     def _is_open(self, door: PatternDoor) -> bool:
         """Can events come the short way?"""
@@ -119,10 +128,10 @@ class SearchLive(LiveFace):
         if door is None or self._opened is not state:
             return state
         self._opened = None
-        if not door.events:
+        if not door.number:
             return state
         seen = state.numbers
-        seen = replace(seen, events=seen.events + door.events, matches=seen.matches + door.matches)
+        seen = replace(seen, events=seen.events + door.number, matches=seen.matches + door.matches)
         self._state = state._replace(held=ChunkCache(door.closed()), numbers=seen, back=door.back)
         return self._state
 

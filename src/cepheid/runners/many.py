@@ -88,8 +88,8 @@ def check_names(names: Mapping[str, object]) -> None:
         if not isinstance(name, str) or not name:
             raise QueryError(f"a query cannot be called {name!r}", code="bad-query-name", hint="give it a name")
         if name in TAKEN:
-            told = f"a query cannot be called '{name}': the result has a column of that name"
-            raise QueryError(told, code="bad-query-name", hint="choose another name")
+            message = f"a query cannot be called '{name}': the result has a column of that name"
+            raise QueryError(message, code="bad-query-name", hint="choose another name")
 
 
 def common_schema(schemas: Mapping[str, pa.Schema]) -> pa.Schema:

@@ -14,19 +14,7 @@ from typing import Any, ClassVar, Self
 from cepheid.errors import CepheidError, DataError, EngineError, closest
 from cepheid.language.durations import milliseconds
 from cepheid.language.schema import Roles
-from cepheid.plan.option_kinds import (
-    anything,
-    flag,
-    keys,
-    length,
-    mark,
-    names,
-    one_of,
-    place,
-    text,
-    type_column,
-    whole,
-)
+from cepheid.plan.option_kinds import anything, flag, keys, length, mark, names, one_of, place, text, type_column, whole
 from cepheid.plan.options import (
     EVERY_LANGUAGE,
     FLINK,
@@ -93,11 +81,7 @@ class RecordOptions:
         (), names, "columns that identify duplicates; the first record stays", example='"id"'
     )
     time_format: str | None = option(
-        None,
-        text,
-        "the format of times in text columns",
-        example='"%d/%m/%Y %H:%M"',
-        shown="ISO 8601",
+        None, text, "the format of times in text columns", example='"%d/%m/%Y %H:%M"', shown="ISO 8601"
     )
     decimal: str | None = option(
         None,
@@ -205,8 +189,8 @@ class Options(PlanOptions, RecordOptions, RoleOptions, OutputOptions):
     def check_records(self) -> None:
         """Records that are set aside go somewhere."""
         if (self.bad_records == "set aside") != (self.aside is not None):
-            told = "bad_records='set aside' and aside='...'must be passed together"
-            raise CepheidError(told, hint="for example aside='bad.parquet', or a function that takes a table")
+            message = "bad_records='set aside' and aside='...'must be passed together"
+            raise CepheidError(message, hint="for example aside='bad.parquet', or a function that takes a table")
 
     def in_memory(self, columns: Any) -> Self:
         """The same over a table in memory, which has an order of rows."""
@@ -366,7 +350,7 @@ class PatternOptions(Options, BatchOptions, StreamOptions):
     reasons: ClassVar[Mapping[str, tuple[str, str]]] = {}  # for some of these: what is said, and a hint
 
     @classmethod
-    def takes(cls, name: str, value: Any) -> bool:
+    def takes(cls, name: str, value: object) -> bool:
         """Is there such an option, with such a value?"""
         return name in options_of(cls, cls.language) and (name != "engine" or value in cls.engines)
 
@@ -376,8 +360,8 @@ class PatternOptions(Options, BatchOptions, StreamOptions):
         known = options_of(cls, cls.language)
         for name in keywords:
             if name in cls.reasons:
-                told, hint = cls.reasons[name]
-                raise CepheidError(f"{name}: {told}", hint=hint)
+                message, hint = cls.reasons[name]
+                raise CepheidError(f"{name}: {message}", hint=hint)
             if name not in known:
                 guess = None if cls.otherwise and name in declared(Options) else closest(name, known)
                 hint = f"did you mean {guess}?" if guess else cls.otherwise or f"there are {', '.join(known)}"
@@ -500,15 +484,15 @@ def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options
 def check_alone(output: str, query: object) -> None:
     """What is counted or compressed is one query's."""
     if output != "rows" and isinstance(query, Mapping):
-        told = f"output={output!r} supports one query at a time"
-        raise CepheidError(told, hint="give each query SUMMARISE count(*), or match them one by one")
+        message = f"output={output!r} supports one query at a time"
+        raise CepheidError(message, hint="give each query SUMMARISE count(*), or match them one by one")
 
 
 def refuse_output(options: Options, who: str) -> None:
     """Not everyone can return anything but rows."""
     if options.output != "rows":
-        told = f"output={options.output!r} is for tables, and {who} returns rows"
-        raise CepheidError(told, hint="add SUMMARISE count(*) to the query; a stream needs EVERY, too")
+        message = f"output={options.output!r} is for tables, and {who} returns rows"
+        raise CepheidError(message, hint="add SUMMARISE count(*) to the query; a stream needs EVERY, too")
 
 
 # --- signatures and commands ------------------------------------------------------------------------------------------

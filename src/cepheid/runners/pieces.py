@@ -13,10 +13,10 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.find import find, last_ends
@@ -27,7 +27,6 @@ from cepheid.runners.drift import look_now_and_then
 from cepheid.runners.options import MEMORY
 from cepheid.runners.ties import looking_for_ties
 
-Int64s = npt.NDArray[np.int64]
 BUCKETS = 16  # files that too large a partition is dealt to
 MAX_DEALS = 4  # how often keys are dealt before they are cut by time; 16**4 buckets part any two keys
 

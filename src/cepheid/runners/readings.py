@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Bools
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.library.conversions import instant_of_text, moment_of_text
 from cepheid.language.schema import DataType, data_type
 from cepheid.language.zones import IN_UTC, instants_of, zone_called
 
-Mask = npt.NDArray[np.bool_]
 _WHOLE = r"^-?[0-9]{1,18}$"
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 
@@ -29,7 +28,7 @@ class Reading:
     """A column as it was read; where `bad` is true it holds NULL, and `wanted` says what should have stood there."""
 
     column: pa.ChunkedArray
-    bad: Mask
+    bad: Bools
     wanted: str
 
 
@@ -69,8 +68,8 @@ def _mostly_whole(column: pa.ChunkedArray) -> bool:
     return bool(2 * whole > len(column) - column.null_count)
 
 
-def _nulls(column: pa.ChunkedArray) -> Mask:
-    mask: Mask = column.is_null().to_numpy().astype(bool)
+def _nulls(column: pa.ChunkedArray) -> Bools:
+    mask: Bools = column.is_null().to_numpy().astype(bool)
     return mask
 
 
@@ -120,7 +119,7 @@ def read_numbers(column: pa.ChunkedArray, decimal: str = ".", thousands: str | N
     fits = pc.match_substring_regex(plain, r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$")
     bad = pc.fill_null(pc.invert(fits), False)
     cleaned = pc.if_else(pc.fill_null(fits, False), pc.utf8_ltrim(plain, "+"), pa.scalar(None, pa.string()))
-    mask: Mask = bad.to_numpy().astype(bool)
+    mask: Bools = bad.to_numpy().astype(bool)
     return Reading(cleaned.cast(pa.float64()), mask, "a number")
 
 

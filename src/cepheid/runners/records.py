@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Bools, Int64s
 from cepheid.errors import CepheidError, DataError, closest, warn
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -37,8 +37,6 @@ from cepheid.runners.readings import (
 )
 from cepheid.runners.readings import typed_nothing as with_types
 
-Mask = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
 REASON = "reason"
 ROW = "row"
 _LONGEST = 40  # characters of a value that an error shows
@@ -50,7 +48,7 @@ class Problem:
     """What is wrong with some rows of a column."""
 
     column: str
-    rows: Mask
+    rows: Bools
     told: str  # such as "is NULL"
 
 
@@ -135,11 +133,13 @@ def _read(query: s.QuerySyntax, table: pa.Table, options: Options) -> tuple[pa.T
         unread = text and (reading.bad.all() or (pa.types.is_integer(reading.column.type) and not reading.bad.any()))
         if unread and len(reading.bad) and options.bad_records in (None, "fail"):
             first = _shown(column, 0)
-            told = f"column '{name}' holds the time and must be a whole number or a timestamp, but it is {column.type}"
+            message = (
+                f"column '{name}' holds the time and must be a whole number or a timestamp, but it is {column.type}"
+            )
             hint = f"row 0 holds {first}; cast it, or pass its format, such as time_format='%d/%m/%Y %H:%M'"
             if options.time_format is not None:
                 hint = f"row 0 holds {first}, which time_format={options.time_format!r} does not read"
-            raise DataError(told, hint=hint)
+            raise DataError(message, hint=hint)
         table = table.set_column(table.column_names.index(name), name, reading.column)
         nulls = column.is_null().to_numpy().astype(bool)
         problems += [Problem(name, nulls, "is NULL, and it holds the time")]
@@ -165,7 +165,7 @@ def _to_numbers(query: s.QuerySyntax, table: pa.Table, options: Options) -> set[
         if first is not None:
             warn(
                 f"column '{name}' holds texts that look like numbers, such as '{first}', and the query orders them as "
-                "texts; pass decimal='.' (and thousands=',') to read them as numbers",
+                "texts; pass decimal='.' (and thousands=',') to read them as numbers"
             )
     return set()
 
@@ -206,8 +206,8 @@ def _fail(given: pa.Table, problem: Problem, rows: Int64s) -> None:
     count, name = int(problem.rows.sum()), problem.column
     hint = "fix it, or pass bad_records='drop' or 'set aside'"
     if problem.told.startswith("is NULL, and it holds the time"):
-        told = f"column '{name}' holds the time, but it is NULL in {count} of {len(problem.rows)} rows, first in row"
-        raise DataError(f"{told} {row}", column=name, row=row, hint=hint)
+        message = f"column '{name}' holds the time, but it is NULL in {count} of {len(problem.rows)} rows, first in row"
+        raise DataError(f"{message} {row}", column=name, row=row, hint=hint)
     many = f" ({count:,} of {len(problem.rows):,} rows are like this)" if count > 1 else ""
     raise DataError(f"{_shown(given.column(name), place)} {problem.told}{many}", column=name, row=row, hint=hint)
 

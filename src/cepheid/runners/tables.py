@@ -74,20 +74,20 @@ def columns_of(events: Any) -> pa.Schema:
 
 def no_table(events: Any, kinds: str = "pyarrow, pandas, polars or PySpark") -> DataError:
     """What is wrong with something that is no table, and how to make one of it."""
-    told = f"events must be a {kinds} table, not {type(events).__name__}"
+    message = f"events must be a {kinds} table, not {type(events).__name__}"
     if isinstance(events, str | Path):
         reader = "pl.read_ndjson" if str(events).endswith((".jsonl", ".ndjson")) else "pd.read_csv"
         reader = "pd.read_parquet" if str(events).endswith(".parquet") else reader
         if str(events).lstrip()[:7].upper() == "PATTERN":
-            return DataError(told, hint="the events come first: cepheid.match(events, query)")
-        return DataError(told, hint=f"read the file first, for example with {reader}({str(events)!r})")
+            return DataError(message, hint="the events come first: cepheid.match(events, query)")
+        return DataError(message, hint=f"read the file first, for example with {reader}({str(events)!r})")
     if isinstance(events, Mapping):
-        return DataError(told, hint="convert it, for example with pa.table(events)")
+        return DataError(message, hint="convert it, for example with pa.table(events)")
     if isinstance(events, Sequence):
-        return DataError(told, hint="convert it, for example with pa.Table.from_pylist(events)")
+        return DataError(message, hint="convert it, for example with pa.Table.from_pylist(events)")
     if type(events).__module__.partition(".")[0] == "pandas":
-        return DataError(told, hint="convert it with .to_frame()")
-    return DataError(told, hint="convert it, for example with pd.DataFrame(events)")
+        return DataError(message, hint="convert it with .to_frame()")
+    return DataError(message, hint="convert it, for example with pd.DataFrame(events)")
 
 
 # --- pandas ---------------------------------------------------------------------------------------------------------
@@ -116,8 +116,8 @@ def _column(series: pd.Series[Any]) -> pa.Array:
     try:
         return pa.Array.from_pandas(series)
     except pa.ArrowNotImplementedError:
-        told = f"it holds values of {series.dtype}, which no query can use"
-        raise DataError(told, column=str(series.name), hint="drop it or cast it first") from None
+        message = f"it holds values of {series.dtype}, which no query can use"
+        raise DataError(message, column=str(series.name), hint="drop it or cast it first") from None
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         missing = series.isna()
         texts = [None if absent else str(value) for value, absent in zip(series, missing, strict=True)]

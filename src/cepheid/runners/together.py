@@ -56,8 +56,8 @@ def options_of_each(queries: Mapping[str, Language], keywords: Mapping[str, Any]
         return dict.fromkeys(queries, keywords)
     for name, value in keywords.items():
         if not any(query.takes(name, value) for query in queries.values()):
-            told = f"no option '{name}'" if name != "engine" else f"no language of this call has an engine '{value}'"
-            raise CepheidError(f"{told} for any of these queries", hint="leave it out, or match them one by one")
+            message = f"no option '{name}'" if name != "engine" else f"no language of this call has an engine '{value}'"
+            raise CepheidError(f"{message} for any of these queries", hint="leave it out, or match them one by one")
     return {
         name: {key: value for key, value in keywords.items() if query.takes(key, value)}
         for name, query in queries.items()
@@ -82,7 +82,7 @@ def match_together(queries: Mapping[str, Language], events: Any, keywords: Mappi
     return local.back(as_one({name: found[name] for name in queries}))
 
 
-def may_change(query: Any) -> bool:
+def may_change(query: object) -> bool:
     """Is it a folder or a table of queries that come and go?"""
     return isinstance(query, Path) or is_spark(query)
 
@@ -90,8 +90,8 @@ def may_change(query: Any) -> bool:
 def match_changing(queries: Any, events: Any, keywords: Mapping[str, Any]) -> Any:
     """The matches of queries that come and go, in a stream."""
     if not is_spark(events):
-        told = "queries that are added and removed while running need a stream"
-        raise no_table(events) if as_local(events) is None else DataError(told, hint="pass a text, or {name: text}")
+        message = "queries that are added and removed while running need a stream"
+        raise no_table(events) if as_local(events) is None else DataError(message, hint="pass a text, or {name: text}")
     from cepheid.runners.spark.match import match_spark
 
     with unbounded():

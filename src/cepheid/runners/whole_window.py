@@ -22,8 +22,8 @@ def whole_window(query: Any, table: pa.Table, options: Options) -> Mapping[str, 
     if name.upper() != WHOLE or name in query.parameters:
         return {}
     if query.syntax.threshold is not None or query.syntax.forecast is not None or options.model is not None:
-        told = "missing events need a window with a length, not WITHIN ALL"
-        raise QueryError(told, hint="give the window a length", code="threshold-without-within")
+        message = "missing events need a window with a length, not WITHIN ALL"
+        raise QueryError(message, hint="give the window a length", code="threshold-without-within")
     columns = [name for name in (options.lower, options.upper) if name is not None] or [options.time]
     if not set(columns) <= set(table.column_names):
         return {name: 1}  # binding names the column that is not there

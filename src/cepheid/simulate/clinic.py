@@ -23,12 +23,7 @@ _JITTER = 60
 
 
 def clinic_doses(
-    events: int = 100_000,
-    *,
-    patients: int | None = None,
-    extra: float = 0.05,
-    antibiotics: float = 0.4,
-    seed: int = 0,
+    events: int = 100_000, *, patients: int | None = None, extra: float = 0.05, antibiotics: float = 0.4, seed: int = 0
 ) -> Simulation:
     """Every patient takes one prescribed medicine every eight hours, give or take an hour; some doses are repeated.
 

@@ -10,13 +10,7 @@ import pyarrow as pa
 from cepheid.simulate.simulation import Simulation, check_at_least
 
 
-def imprecise_series(
-    events: int = 100_000,
-    *,
-    half_width: int = 5,
-    series: int = 1_000,
-    seed: int = 0,
-) -> Simulation:
+def imprecise_series(events: int = 100_000, *, half_width: int = 5, series: int = 1_000, seed: int = 0) -> Simulation:
     """Values 1 .. series, over and over, one event a time unit, each known only to lie within `half_width` of `ts`.
 
     The truth is one possible world: `true_ts` drawn uniformly from every event's interval, `true_ts` and `ts` side by

@@ -8,11 +8,7 @@ from numpy.typing import NDArray
 
 from cepheid.simulate.simulation import Simulation, check_at_least, check_choice, check_share
 
-ITERATOR_PREDICATES = {
-    "p1": "",
-    "p2": "a[i].price > a[i-1].price",
-    "p3": "a[i].price > min(a[..i-1].price)",
-}
+ITERATOR_PREDICATES = {"p1": "", "p2": "a[i].price > a[i-1].price", "p3": "a[i].price > min(a[..i-1].price)"}
 """What each further element of the Kleene group must satisfy (SASE+ table 1; p3 with the paper's choice of min)."""
 
 
@@ -68,11 +64,7 @@ def stock_ticks(
 
 
 def stock_query(
-    *,
-    strategy: str = "skip_till_next_match",
-    iterator: str = "p2",
-    window: int = 500,
-    type_name: str = "Stock",
+    *, strategy: str = "skip_till_next_match", iterator: str = "p2", window: int = 500, type_name: str = "Stock"
 ) -> str:
     """SASE+'s query template; `window` counts the events of one symbol, as the paper's partition window does.
 

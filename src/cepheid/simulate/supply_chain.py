@@ -65,16 +65,16 @@ def supply_chain(
             "to": _blank(names_by_code(target, names), pa.array(is_alert)),
         }
     )
-    alert, worker_plan = _tainted(
+    alert, shipment = _tainted(
         ts, np.flatnonzero(is_alert & (kind == 0)), np.flatnonzero(~is_alert), site, source, target
     )
     truth = pa.table(
         {
             "alert_ts": pa.array(ts[alert]),
             "site": names_by_code(site[alert], names),
-            "shipment_ts": pa.array(ts[worker_plan]),
-            "from": names_by_code(source[worker_plan], names),
-            "to": names_by_code(target[worker_plan], names),
+            "shipment_ts": pa.array(ts[shipment]),
+            "from": names_by_code(source[shipment], names),
+            "to": names_by_code(target[shipment], names),
         }
     )
     description = f"A supply chain of {sites} sites: {truth.num_rows} shipments tainted by contaminated sites"
@@ -103,25 +103,25 @@ def _tainted(
     candidates = end - begin
     alert_number = np.repeat(np.arange(alerts.size), candidates)
     within = np.arange(candidates.sum()) - np.repeat(np.cumsum(candidates) - candidates, candidates)
-    worker_plan = shipments[np.repeat(begin, candidates) + within]
+    shipment = shipments[np.repeat(begin, candidates) + within]
 
     # Places are numbered densely among those that occur, so that memory follows the pairs, not alerts x sites.
     sites = int(max(site.max(), source.max(), target.max())) + 1
     keys = np.concatenate(
         (
             np.arange(alerts.size) * sites + site[alerts],
-            alert_number * sites + source[worker_plan],
-            alert_number * sites + target[worker_plan],
+            alert_number * sites + source[shipment],
+            alert_number * sites + target[shipment],
         )
     )
     places, place = np.unique(keys, return_inverse=True)
-    origin, leaves, enters = np.split(place, (alerts.size, alerts.size + worker_plan.size))
+    origin, leaves, enters = np.split(place, (alerts.size, alerts.size + shipment.size))
     reached = np.full(places.size, np.iinfo(np.int64).max)
     reached[origin] = ts[alerts]
-    departure = ts[worker_plan]
+    departure = ts[shipment]
     while True:
         tainted = reached[leaves] < departure
         before = reached.copy()
         np.minimum.at(reached, enters[tainted], departure[tainted])
         if np.array_equal(before, reached):
-            return alerts[alert_number[tainted]], worker_plan[tainted]
+            return alerts[alert_number[tainted]], shipment[tainted]

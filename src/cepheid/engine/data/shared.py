@@ -13,11 +13,12 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from cepheid.language import syntax as s
+from cepheid.remembered import Remembered
 
 Result = TypeVar("Result")
 Kept = dict[tuple[int, Hashable], tuple[object, Any]]
 MOST_KEPT = 10_000  # texts of conditions that a process remembers
-_told: dict[int, tuple[s.Expression, str]] = {}  # by the id of the condition, which it keeps alive
+_texts = Remembered[str](most=MOST_KEPT)
 _kept: ContextVar[Kept | None] = ContextVar("cepheid_shared", default=None)
 
 
@@ -62,12 +63,7 @@ def told_of_any(expression: s.Expression) -> str:
     >>> told_of_any(s.Attribute(s.Reference("a"), "x")) == told_of_any(s.Attribute(s.Reference("b"), "x"))
     True
     """
-    known = _told.get(id(expression))
-    if known is None:
-        if len(_told) >= MOST_KEPT:
-            _told.clear()
-        known = _told[id(expression)] = expression, repr(_of_any_variable(expression))
-    return known[1]
+    return _texts.of(expression, lambda: repr(_of_any_variable(expression)))
 
 
 def _of_any_variable(expression: s.Expression) -> s.Expression:

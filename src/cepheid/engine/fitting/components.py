@@ -5,14 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cepheid.engine.fitting.history import ComponentHistory
-from cepheid.model import (
-    GapDistribution,
-    LossEstimate,
-    end_waits,
-    estimate_loss,
-    fit_from_statistics,
-    fit_trips,
-)
+from cepheid.model import GapDistribution, LossEstimate, end_waits, estimate_loss, fit_from_statistics, fit_trips
 from cepheid.model.fit import FEWEST_GAPS
 
 Interval = tuple[float, float]

@@ -72,12 +72,7 @@ def quick_check(bound: BoundQuery, model: Model, events: EventTable) -> Check:
 
 
 def _compared(
-    bound: BoundQuery,
-    model: Model,
-    prepared: Candidates,
-    component: s.Component,
-    behind: s.Component | None,
-    ends: int,
+    bound: BoundQuery, model: Model, prepared: Candidates, component: s.Component, behind: s.Component | None, ends: int
 ) -> list[Comparison]:
     assert bound.window is not None
     bits, scale, name = component_bits(bound), gap_scale(bound, model), component.variable

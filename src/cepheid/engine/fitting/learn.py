@@ -40,7 +40,7 @@ def learn(
     bound: BoundQuery,
     history: History,
     *,
-    loss: Any = None,
+    loss: object = None,
     happens: Mapping[str, float] | None = None,
     negatives: str = "pooled",
     loss_by: str | None = None,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
@@ -41,14 +42,13 @@ def reads_dicts(core: Core, alone: Alone, schema: pa.Schema) -> bool:
     return plain_columns(core.form.layout.attributes, schema) and alone.is_plain(schema)
 
 
-class DictEvents:
-    """Takes single events in, for some queries."""
+class DictColumns:
+    """The columns of a schema as kernels read them from dicts, and an array from which all else is reached."""
 
-    def __init__(self, schema: pa.Schema, time: str, kind: str, delay: int) -> None:
-        self.door = np.zeros(d.DOOR_SIZE, np.int64)
+    def __init__(self, schema: pa.Schema, time: str, kind: str | None, size: int) -> None:
+        self.door = np.zeros(size, np.int64)
         self.at = int(self.door.ctypes.data)
         self.names, self._schema = schema.names, schema
-        self.call: Callable[[Any, int, int], int] | None = None
         self._kept: dict[str, Any] = {}  # what lies at the addresses in `door`
         columns = np.zeros((len(schema), d.OF_COLUMN), np.int64)
         clock = schema.field(time).type
@@ -60,22 +60,47 @@ class DictEvents:
                 value = int if pa.types.is_integer(clock) else datetime
             elif field.name == kind:
                 role = d.IS_TYPE
-            row[:] = id(field.name), id(value), role, stored
-        names = [field.name for field in schema]
-        columns[:, d.NAME] = [id(name) for name in names]
+            row[:] = 0, id(value), role, stored
+        columns[:, d.NAME] = [id(name) for name in self.names]
         self._place("columns", columns, d.COLUMNS_AT, d.COLUMNS)
         self._place("values", np.zeros(len(schema), np.int64), d.VALUES_AT)
-        self._kept["names"] = names
-        door = self.door
-        door[d.DELAY], door[d.NONE_KIND], door[d.GIVEN] = delay, id(type(None)), FAR
-        door[d.UTC_AT] = id(UTC) if getattr(clock, "tz", None) is not None else 0
-        self._make_room_for_ends(64)
+        self.door[d.NONE_KIND], self.door[d.GIVEN] = id(type(None)), FAR
+        self.door[d.UTC_AT] = id(UTC) if getattr(clock, "tz", None) is not None else 0
 
     def _place(self, name: str, table: Any, at: int, size: int | None = None) -> None:
         self._kept[name] = table
         self.door[at] = table.ctypes.data
         if size is not None:
             self.door[size] = len(table)
+
+    def _fills(self, attributes: Any) -> list[tuple[int, ...]]:
+        found, wholes, numbers = list[tuple[int, ...]](), 0, 0
+        for place, (name, kind, _) in enumerate(attributes):
+            column = self.names.index(name)
+            if storage(kind) == "whole":
+                found.append((column, d.IN_WHOLES, wholes, place))
+                wholes += 1
+            else:
+                found.append((column, d.IN_NUMBERS, numbers, place))
+                numbers += 1
+        return found
+
+    def table_columns(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Room for where some columns of a table lie (`place_column`)."""
+        columns = np.zeros((len(names), t.OF_TABLE_COLUMN), np.int64)
+        columns[:, t.OF_SCHEMA] = [self.names.index(name) for name in names]
+        columns[:, t.HOLDS_WHAT] = [held_kind(self._schema.field(name).type) for name in names]
+        return columns
+
+
+class DictEvents(DictColumns):
+    """Takes single events in, for some queries."""
+
+    def __init__(self, schema: pa.Schema, time: str, kind: str, delay: int) -> None:
+        super().__init__(schema, time, kind, d.DOOR_SIZE)
+        self.call: Callable[[Any, int, int], int] | None = None
+        self.door[d.DELAY] = delay
+        self._make_room_for_ends(64)
 
     # --- queries --------------------------------------------------------------------------------------------------
 
@@ -108,25 +133,11 @@ class DictEvents:
         self.look_at_keys()
         self.door[d.LATE] = int(any(core.form.moments.deadline for core in cores))
         self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills})
-        columns = np.zeros((len(self.columns_read), t.OF_TABLE_COLUMN), np.int64)
-        columns[:, t.OF_SCHEMA] = [self.names.index(name) for name in self.columns_read]
-        columns[:, t.HOLDS_WHAT] = [held_kind(self._schema.field(name).type) for name in self.columns_read]
+        columns = self.table_columns(self.columns_read)
         self._table = np.zeros(t.TABLE_SIZE, np.int64)
         self._table[t.TRUE], self._table[t.FALSE] = id(True), id(False)
         self._table[t.TABLE_COLUMNS_AT], self._table[t.TABLE_COLUMNS] = columns.ctypes.data, len(columns)
         self._kept["of table"] = columns
-
-    def _fills(self, attributes: Any) -> list[tuple[int, ...]]:
-        found, wholes, numbers = list[tuple[int, ...]](), 0, 0
-        for place, (name, kind, _) in enumerate(attributes):
-            column = self.names.index(name)
-            if storage(kind) == "whole":
-                found.append((column, d.IN_WHOLES, wholes, place))
-                wholes += 1
-            else:
-                found.append((column, d.IN_NUMBERS, numbers, place))
-                numbers += 1
-        return found
 
     def _place_takers(self, takers: Mapping[str | None, Sequence[Any]]) -> None:
         codes: dict[Any, int] = {}

@@ -54,7 +54,6 @@ class Calls(NamedTuple):
     """The kernels, as they are called."""
 
     begin_key: Callable[..., int]
-    step: Callable[..., int]
     go_on: Callable[..., int]
     push_table: Callable[..., int]
     let_pass: Callable[..., int]
@@ -88,7 +87,7 @@ class FlinkCore:
         self.head = np.zeros(f.HEAD_SIZE, np.int64)
         self.tables: dict[int, npt.NDArray[Any]] = {}  # what lies at the addresses in `head`
         self.interpreted = is_interpreted()
-        entries = (f.begin_key, f.step, f.go_on, f.push_table, f.let_pass, f.all_runs, f.load_runs, f.collect_nodes)
+        entries = (f.begin_key, f.go_on, f.push_table, f.let_pass, f.all_runs, f.load_runs, f.collect_nodes)
         self.calls = Calls(*(each.plain() if self.interpreted else each.direct() for each in entries))
         with python_first(False):
             self.compiled: CompiledProgram = search.conditions()
@@ -221,21 +220,9 @@ class FlinkCore:
 
     # --- events -----------------------------------------------------------------------------------------------------
 
-    def step(self, time: int, kind: int, key: int, until: int) -> int:
-        """Takes in one event, whose columns are filled, and lets time pass: what `stepped_event` returns."""
-        returned = self.calls.step(self.head, time, kind, key, until)
-        if returned < 0:
-            self._make_way(returned)
-            self._went_on(self.calls.go_on(self.head))
-            returned = f.USED + f.LATER
-        if returned >= f.LATER:
-            self.let_pass(until)
-            returned = returned - f.LATER + (2 if self.head[f.REPORTED_RUNS] else 0)
-        return returned
-
     def _went_on(self, returned: int) -> None:
         while returned != f.USED:
-            self._make_way(returned)
+            self.make_way(returned)
             returned = self.calls.go_on(self.head)
 
     def push_table(self, table: pa.Table, times: Int64s) -> Int64s:
@@ -264,7 +251,7 @@ class FlinkCore:
                 break
             begin = int(taken[number]) + 1
             if returned != f.PAUSED:
-                self._make_way(returned)
+                self.make_way(returned)
                 self._went_on(self.calls.go_on(head))
             checkpoint()
         return np.flatnonzero(taken[:number])
@@ -297,14 +284,14 @@ class FlinkCore:
             return
         returned = self.calls.let_pass(head, until)
         while returned != f.IDLE:
-            self._make_way(returned)
+            self.make_way(returned)
             returned = self.calls.let_pass(head, until)
 
     def nearest(self) -> int:
         """No run is given up before."""
         return int(self.tables[f.QUEUE][0, 0]) if self.head[f.WAITING_KEYS] else LATEST
 
-    def _make_way(self, returned: int) -> None:
+    def make_way(self, returned: int) -> None:
         """Makes room, or raises an error."""
         self.grew = True
         needed = int(self.head[f.NEEDED])

@@ -1,4 +1,4 @@
-"""Single events, as dicts, for the runs of a Flink pattern: their key, their kind, and what conditions read of them."""
+"""Single events for the runs of a Flink pattern: of what kind they are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.incremental import flink_push as f
 from cepheid.engine.incremental.flink_core import FlinkCore
-from cepheid.engine.incremental.one_event import OneEvent, plain_columns, rows_of
+from cepheid.engine.incremental.one_event import OneEvent, plain_columns
 from cepheid.engine.search.flink.kinds import simple_holds
 from cepheid.engine.search.flink.run import Search
 from cepheid.engine.values.compiled import Case, compile_cases
@@ -39,6 +38,7 @@ class DictKinds:
         self.known: dict[str, dict[Any, int]] = {name: {} for name in self.texts}
         self.readable = len(automaton.atoms) <= MOST_ATOMS
         self.tested = sum(1 << number for number in others)
+        self.alone: OneEvent | None = None
         if self.tested and self.readable:
             cases = [
                 Case((atom.expression,) if number in others else (), lambda reference: "0")
@@ -48,84 +48,25 @@ class DictKinds:
                 self.alone = OneEvent(compile_cases(cases, automaton.schema, frozenset()), self.tested)
             self.readable = self.alone.is_plain(schema)
 
-    def bits(self, event: dict[str, Any]) -> int:
-        """The atoms that hold for an event, as bits; of those that look back, nothing is said."""
-        bits = 0
-        for name, known in self.known.items():
-            value = event.get(name)
-            found = known.get(value)
-            bits |= found if found is not None else self._of_value(name, value)
-        if self.tested:
-            bits |= self.alone.holding(event)
-        return bits
+    def learn(self, name: str, value: Any) -> None:
+        """Remembers which atoms hold for a text of a column."""
+        if value not in self.known[name]:
+            table = pa.table({name: pa.array([value], self.schema.field(name).type)})
+            bits = sum(bool(simple_holds(self.atoms[each].expression, table)[0]) << each for each in self.texts[name])
+            if len(self.known[name]) >= MOST_VALUES:
+                self.known[name].clear()
+            self.known[name][value] = bits
 
-    def _of_value(self, name: str, value: Any) -> int:
-        table = pa.table({name: pa.array([value], self.schema.field(name).type)})
-        bits = sum(bool(simple_holds(self.atoms[each].expression, table)[0]) << each for each in self.texts[name])
-        if len(self.known[name]) >= MOST_VALUES:
-            self.known[name].clear()
-        self.known[name][value] = bits
-        return bits
+    def truths(self, bits: int) -> bytes:
+        """Which atoms hold, one byte for each; of those that look back, nothing is said."""
+        return np.array([bits >> number & 1 for number in range(len(self.atoms))], np.uint8).tobytes()
 
 
-class FlinkDicts:
-    """Puts single events into the runs of a pattern."""
-
-    def __init__(self, core: FlinkCore, kinds: DictKinds) -> None:
-        self.core, self.kinds = core, kinds
-        names = core.key_names
-        self.key = names[0] if len(names) == 1 else None
-        self.keys = names if len(names) > 1 else None
-        self.by_bits: dict[int, int] = {}
-        self.attributes = core.compiled.layout.attributes if core.compiled.program.places else ()
-        self._made: Any = None
-        self.columns: list[tuple[str, Any, Any]] = []
-        if not names:
-            core.kind_number(bytes(len(core.automaton.atoms)))
-            core.key_number(())
-
-    def step(self, event: dict[str, Any], time: int, until: int) -> int:
-        """Takes an event in, and lets time pass: what `stepped_event` returns."""
-        core = self.core
-        bits = self.kinds.bits(event)
-        kind = self.by_bits.get(bits)
-        if kind is None:
-            kind = self._new_kind(bits)
-        if self.key is not None:
-            value: Any = event.get(self.key)
-            key = core.numbers.get(value, -1)
-        elif self.keys is not None:
-            value = tuple([event.get(name) for name in self.keys])
-            key = core.numbers.get(value, -1)
-        else:
-            value, key = (), 0
-        if key < 0 and core.begins[kind]:
-            key = core.key_number(value)
-        if key >= 0:
-            self._fill(event)
-        return core.step(time, kind, key, until)
-
-    def _fill(self, event: dict[str, Any]) -> None:
-        """Puts what conditions read where the event will lie."""
-        core = self.core
-        core.make_room(1)
-        if not self.attributes:
-            return
-        if core.tables[f.NULL] is not self._made:
-            whole, number, null = (core.tables[place] for place in (f.WHOLE, f.NUMBER, f.NULL))
-            self.columns, self._made = rows_of(self.attributes, whole, number, null), null
-        place = int(core.head[f.SIZE])
-        for name, values, nulls in self.columns:
-            value = event.get(name)
-            nulls[place], values[place] = value is None, 0 if value is None else value
-
-    def _new_kind(self, bits: int) -> int:
-        truths = np.array([bits >> number & 1 for number in range(len(self.kinds.atoms))], np.uint8)
-        kind = self.by_bits[bits] = self.core.kind_number(truths.tobytes())
-        return kind
+def attributes_of(core: FlinkCore) -> Any:
+    """What conditions that look back read of an event."""
+    return core.compiled.layout.attributes if core.compiled.program.places else ()
 
 
 def reads_dicts(core: FlinkCore, kinds: DictKinds, schema: pa.Schema) -> bool:
     """Can events of a schema be read from dicts, one by one?"""
-    attributes = core.compiled.layout.attributes if core.compiled.program.places else ()
-    return kinds.readable and plain_columns(attributes, schema)
+    return kinds.readable and plain_columns(attributes_of(core), schema)

@@ -16,6 +16,7 @@ from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.conditions import Scratch
+from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int64_row, int64_rows, uint8_rows
 from cepheid.engine.program.tables import Program
 from cepheid.engine.search.flink.kernel import (
@@ -129,8 +130,8 @@ TABLES = 30
 ) = range(50)
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
-# What a call returns: the event did nothing, it did something, time is still to pass; what hinders it.
-IDLE, USED, LATER, NEEDS_ARENA, NEEDS_QUEUE, NEEDS_ROOM, FAILED, PAUSED = 0, 1, 4, -1, -2, -3, -4, -5
+# What a call returns: the event did nothing, it did something; what hinders it.
+IDLE, USED, NEEDS_ARENA, NEEDS_QUEUE, NEEDS_ROOM, FAILED, PAUSED = 0, 1, -1, -2, -3, -4, -5
 UNTIL_A_PAUSE = 1 << 22  # runs to be looked at before Python looks whether the search is to stop
 
 
@@ -329,36 +330,10 @@ def queued(head: Int64s, counts: Int64s, key: int) -> bool:
     at = head[WAITING_KEYS]
     if at == head[place + 1]:
         return False
-    queue = int64_rows(head[place], head[place + 1], 2)
-    while at > 0:
-        parent = (at - 1) >> 1
-        if deadline >= queue[parent, 0]:
-            break
-        queue[at, 0], queue[at, 1] = queue[parent, 0], queue[parent, 1]
-        at = parent
-    queue[at, 0], queue[at, 1] = deadline, key
+    put_entry(int64_rows(head[place], head[place + 1], 2), at, deadline, key)
     head[WAITING_KEYS] += 1
     counts[QUEUED] = deadline
     return True
-
-
-@borrowing
-def drop_first(head: Int64s) -> None:
-    """Takes the first key out of the queue."""
-    place = TABLES + 3 * QUEUE
-    queue = int64_rows(head[place], head[place + 1], 2)
-    size = head[WAITING_KEYS] - 1
-    head[WAITING_KEYS] = size
-    deadline, key, at = queue[size, 0], queue[size, 1], 0
-    while at < size >> 1:
-        child = 2 * at + 1
-        if child + 1 < size and queue[child, 0] > queue[child + 1, 0]:
-            child += 1
-        if deadline <= queue[child, 0]:
-            break
-        queue[at, 0], queue[at, 1] = queue[child, 0], queue[child, 1]
-        at = child
-    queue[at, 0], queue[at, 1] = deadline, key
 
 
 # --- events ---------------------------------------------------------------------------------------------------------
@@ -412,12 +387,21 @@ def walk_event(head: Int64s) -> int:
 
 
 @borrowing
-def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
-    """Puts an event behind the others, whose columns are filled; False: no run does anything with it."""
+def is_needed(head: Int64s, time: int, kind: int, key: int) -> bool:
+    """Does a run do anything with such an event?"""
     place, active = TABLES + 3 * KEYS, TABLES + 3 * ACTIVE
     counts = int64_row(head[place] + 8 * KEY_WIDTH * key, KEY_WIDTH)
-    if int64_row(head[active], head[active + 2])[kind] & counts[PRESENT] == 0 and time < counts[NEAREST]:
+    waited_for = int64_row(head[active], head[active + 2])[kind] & counts[PRESENT] != 0
+    return bool(waited_for or time >= counts[NEAREST])
+
+
+@borrowing
+def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
+    """Puts an event behind the others, whose columns are filled; False: no run does anything with it."""
+    if not is_needed(head, time, kind, key):
         return False
+    place = TABLES + 3 * KEYS
+    counts = int64_row(head[place] + 8 * KEY_WIDTH * key, KEY_WIDTH)
     row, times, kinds = head[SIZE], TABLES + 3 * TIMES, TABLES + 3 * KINDS
     int64_row(head[times], head[times + 2])[row] = time
     int64_row(head[kinds], head[kinds + 2])[row] = kind
@@ -492,24 +476,11 @@ def passed(head: Int64s, until: int) -> int:
         if hinders != USED:
             return hinders
         if needed == DONE:
-            drop_first(head)
+            drop_earliest(queue, head[WAITING_KEYS])
+            head[WAITING_KEYS] -= 1
             counts[QUEUED] = LATEST
             queued(head, counts, key)  # there is room: one has just gone
     return IDLE
-
-
-@kernel
-def stepped_event(head: Int64s, time: int, kind: int, key: int, until: int) -> int:
-    """Takes in one event of a key (-1: none), and lets time pass; how many of it stay, and 2 if runs are reported."""
-    used = IDLE
-    if key >= 0 and begin_event(head, time, kind, key):
-        used = walk_event(head)
-        if used != USED:
-            return used
-    place = TABLES + 3 * QUEUE
-    if head[WAITING_KEYS] > 0 and int64_rows(head[place], 1, 2)[0, 0] <= until and passed(head, until) != IDLE:
-        return used + LATER
-    return used + (2 if head[REPORTED_RUNS] > 0 else 0)
 
 
 @kernel
@@ -519,7 +490,6 @@ def new_key(head: Int64s, key: int) -> int:
 
 
 begin_key = Entry(new_key)
-step = Entry(stepped_event)
 go_on = Entry(went_on)
 push_table = Entry(pushed_events)
 let_pass = Entry(passed)

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, storage
-from cepheid.engine.incremental.entry import Entry
-from cepheid.engine.kernels.compile import is_interpreted, kernel
+from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.memory import address_of, float64_rows, function_at, int64_rows, uint8_rows
 from cepheid.engine.values.compiled import Predicate
 from cepheid.language.schema import DataType
@@ -46,9 +45,6 @@ def holding_cases(head: Int64s, asked: int) -> int:
     return found
 
 
-test = Entry(holding_cases)
-
-
 class OneEvent:
     """Some conditions, and room for the values of one event."""
 
@@ -56,22 +52,12 @@ class OneEvent:
         self.predicate, self.asked = predicate, asked
         self.head = np.zeros(HEAD_SIZE, np.int64)
         self._kept = room_for_one(self.head, predicate)
-        self.columns = rows_of(predicate.layout.attributes, *self._kept)
-        self.call = test.plain() if is_interpreted() else test.direct()
 
     def is_plain(self, schema: pa.Schema) -> bool:
         """Can its columns be filled from dicts?"""
         layout = self.predicate.layout
         plain = not layout.read and not layout.literals and self.predicate.form is None
         return plain and plain_columns(layout.attributes, schema)
-
-    def holding(self, event: dict[str, Any]) -> int:
-        """The conditions that hold for an event, as bits."""
-        for name, values, null in self.columns:
-            value = event.get(name)
-            null[0] = value is None
-            values[0] = 0 if value is None else value
-        return self.call(self.head, self.asked)  # type: ignore[no-any-return]
 
 
 def room_for_one(head: Int64s, predicate: Predicate) -> tuple[Any, Any, Any]:
@@ -93,16 +79,3 @@ def plain_columns(attributes: Any, schema: pa.Schema) -> bool:
         expression is None and kind in _PLAIN and schema.field(name).type == _PLAIN[kind]
         for name, kind, expression in attributes
     )
-
-
-def rows_of(attributes: Any, whole: Any, number: Any, null: Any) -> list[tuple[str, Any, Any]]:
-    """For each attribute, the row of its values and that of what is NULL."""
-    found, wholes, numbers = [], 0, 0
-    for place, (name, kind, _) in enumerate(attributes):
-        if storage(kind) == "whole":
-            found.append((name, whole[wholes], null[place]))
-            wholes += 1
-        else:
-            found.append((name, number[numbers], null[place]))
-            numbers += 1
-    return found

@@ -64,6 +64,16 @@ class OfRows:
                 found &= bits[encoded.indices.to_numpy(zero_copy_only=False)]
         return found
 
+    def text_dicts(self) -> dict[str, dict[Any, int]]:
+        """What texts say, by column, as far as that is known."""
+        return {name: self.known.setdefault(name, {}) for name in self.by_text}
+
+    @property
+    def attributes(self) -> list[tuple[str, DataType, None]]:
+        """The columns of the table that the predicate reads, and their types."""
+        kinds = [kind for _, kind, _ in self.predicate.layout.attributes]
+        return [(name, kind, None) for name, kind in zip(self.sources, kinds, strict=True)]
+
     def of_text(self, name: str, value: Any) -> int:
         """What one text says, as bits; those that it says nothing about are set."""
         known = self.known.setdefault(name, {})

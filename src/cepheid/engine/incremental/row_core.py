@@ -6,8 +6,7 @@ where the search of each partition stands, so it can be dropped and made again a
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,7 +19,6 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import storage
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.incremental import row_push as r
-from cepheid.engine.incremental.one_event import rows_of
 from cepheid.engine.incremental.row_conditions import of_rows
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.memory import address_of
@@ -28,7 +26,7 @@ from cepheid.engine.search.row_pattern.arrange import Arranged, window_times
 from cepheid.engine.search.row_pattern.conditions import Conditions, prepare
 from cepheid.engine.search.row_pattern.finalized import Key, Resume, reach
 from cepheid.engine.search.row_pattern.implied import needed_labels, on_start
-from cepheid.engine.search.row_pattern.kernel import BEST, RESUMES
+from cepheid.engine.search.row_pattern.kernel import BEST
 from cepheid.engine.search.row_pattern.needed import RARE
 from cepheid.engine.search.row_pattern.path_state import KEEP_SUM
 from cepheid.engine.search.row_pattern.program import KEYED, Program
@@ -97,8 +95,6 @@ class Part:
         self.head = template.copy()
         self.head[r.SELF] = self.head.ctypes.data
         self.tables: dict[int, npt.NDArray[Any]] = {}
-        self.deadline: int | None = None
-        self.columns: list[tuple[str, Any, Any]] | None = None  # where single rows put what conditions read
         self.place(r.COUNTED, counted)
 
     def place(self, number: int, table: npt.NDArray[Any]) -> None:
@@ -130,7 +126,6 @@ class Part:
 
     def grow(self, room: int) -> None:
         """Room for so many rows."""
-        self.columns = None
         for number in _BY_ROW:
             before = self.tables[number]
             after = np.zeros((before.shape[0], room), before.dtype)
@@ -152,28 +147,6 @@ class Part:
         self.head[r.ROOM] = room
         if self.head[r.ALLOWANCE]:
             self.head[r.ALLOWANCE] = FAILURES + FAILURES_PER_ROW * room
-
-    def drop(self, rows: int) -> None:
-        """Forgets the first rows; the attempt begins anew."""
-        head = self.head
-        high, state = self.size, self.tables[r.STATE]
-        for number in _BY_ROW:
-            table = self.tables[number]
-            table[:, : high - rows] = table[:, rows:high].copy()
-        for number in (*_ALONG, r.DEAD):
-            table = self.tables[number]
-            if len(table):
-                table[: high + 1 - rows] = table[rows : high + 1].copy()
-        self.tables[r.DEAD][high + 1 - rows :] = 0
-        if len(self.tables[r.UPCOMING]):
-            following = self.tables[r.UPCOMING][: high - rows]
-            following[following < r.FAR] -= rows
-        head[r.HIGH], head[r.BEGIN] = high - rows, head[r.BEGIN] - rows
-        head[r.MATCHED] = max(head[r.MATCHED] - rows, -1)
-        for place in (r.KNOWN, r.UNSET, r.JUDGED):
-            head[place] = max(head[place] - rows, 0)
-        self.tables[r.IS_WHOLE][0] = 0
-        assert not state[RESUMES], "no attempt is under way"
 
 
 def write_table(head: Int64s, at: int, table: npt.NDArray[Any]) -> None:
@@ -200,15 +173,19 @@ class RowCore:
             judge, predicate = self.of_rows.judge, self.of_rows.predicate
             self.conditions = replace(self.conditions, judge=judge, predicate=predicate)
         self.parts: dict[Key, Part] = {}
-        self.due: list[tuple[int, int, Key]] = []
+        self.by_number: list[Part] = []
+        self.keys: list[Key] = []
+        self.numbers: dict[Any, int] = {}  # of partitions: by the one value of a key, or by all of them
         self.tables: list[npt.NDArray[Any]] = []
-        entries = (r.push_rows, r.push_row, r.give_back)
+        entries = (r.push_rows, r.pass_windows, r.drop)
         calls = [each.plain() if self.interpreted else each.direct() for each in entries]
-        self.push_rows, self.push_row, self.give_back = calls
+        self.push_rows, self.pass_windows, self.drop = calls
         self.starts = bool(on_start(clause))  # do conditions say at which rows a match may begin?
         self.needed = -2  # not known yet: the rarest label that every match has
         self.template = self._template()
         self.batch = np.zeros(r.BATCH_SIZE, np.int64)
+        self.batch[r.BACK] = self.back
+        self._place_heads(np.zeros(16, np.int64), np.zeros((16, 2), np.int64))
         self._results(np.zeros((RESULT_ROOM, 4), np.int64), np.zeros(4 * RESULT_ROOM, np.int32))
 
     # --- rooms ------------------------------------------------------------------------------------------------------
@@ -275,6 +252,7 @@ class RowCore:
             r.REGISTERS: np.full(max(program.registers, 1), -1, np.int64),
             r.STATE: np.zeros(BEST + 1, np.int64),
             r.IS_WHOLE: whole,
+            r.NO_COUNTERS: np.zeros(2, np.int64),
         }
         for number, table in wanted.items():
             part.place(number, table)
@@ -287,6 +265,42 @@ class RowCore:
         write_table(self.batch, r.IN_BATCH + 3 * r.OUT, out)
         write_table(self.batch, r.IN_BATCH + 3 * r.STEPS, steps)
 
+    def _place_heads(self, heads: Int64s, queue: npt.NDArray[np.int64]) -> None:
+        self.heads, self.queue = heads, queue
+        write_table(self.batch, r.IN_BATCH + 3 * r.ALL_HEADS, heads)
+        write_table(self.batch, r.IN_BATCH + 3 * r.QUEUE, queue)
+
+    # --- partitions -------------------------------------------------------------------------------------------------
+
+    def new_part(self, key: Key) -> Part:
+        """Begins with a partition."""
+        part, number = self._part(), len(self.by_number)
+        if number >= len(self.heads):
+            heads, queue = np.zeros(2 * number, np.int64), np.zeros((2 * number, 2), np.int64)
+            heads[:number], queue[:number] = self.heads, self.queue
+            self._place_heads(heads, queue)
+        self.parts[key] = part
+        self._number(key, part, number)
+        return part
+
+    def _number(self, key: Key, part: Part, number: int) -> None:
+        self.heads[number], part.head[r.OWN_NUMBER], part.head[r.QUEUED] = part.head.ctypes.data, number, 0
+        self.numbers[key[0] if len(key) == 1 else key] = number
+        self.by_number.append(part)
+        self.keys.append(key)
+
+    def number_parts(self) -> None:
+        """Numbers all partitions anew, and puts those into the queue whose windows pass."""
+        self.by_number, self.keys, self.numbers = [], [], {}
+        deadlines = []
+        for number, (key, part) in enumerate(self.parts.items()):
+            self._number(key, part, number)
+            if self.within and part.begin < part.size:
+                deadlines.append((int(part.tables[r.TIME][part.begin]) + self.within - 1, number))
+                part.head[r.QUEUED] = 1
+        self.batch[r.WAITING_PARTS] = len(deadlines)
+        self.queue[: len(deadlines)] = np.array(sorted(deadlines), np.int64).reshape(-1, 2)
+
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def load(self, rows: Arranged, keys: Sequence[Key], resume: dict[Key, Resume], numbers: Int64s) -> None:
@@ -295,7 +309,7 @@ class RowCore:
         sizes = np.diff(rows.bounds)
         known = {key: place for place, key in enumerate(keys)}
         for key, place in resume.items():
-            part = self._new(key)
+            part = self.new_part(key)
             at = known.get(key)
             if at is not None:
                 part.grow(max(int(part.head[r.ROOM]), 2 * int(sizes[at]) + 2))
@@ -303,13 +317,12 @@ class RowCore:
             part.tables[r.IS_WHOLE][0] = place.whole
         for key in keys:
             if key not in self.parts:
-                self._new(key).grow(2 * int(sizes[known[key]]) + 2)
+                self.new_part(key).grow(2 * int(sizes[known[key]]) + 2)
         # No row is known to decide anything: the search looks at them with the next rows.
         for key, at in known.items():
             part, low, high = self.parts[key], int(rows.bounds[at]), int(rows.bounds[at + 1])
             self._lay_down(part, found, low, high)
-            if self.within:
-                self._wait(key, part)
+        self.number_parts()
 
     def _lay_down(self, part: Part, found: _Evaluated, low: int, high: int) -> None:
         size = high - low
@@ -325,10 +338,6 @@ class RowCore:
         if len(part.tables[r.TEXTS]):
             part.tables[r.TEXTS][:size] = found.texts[low:high]
         part.head[r.HIGH] = size
-
-    def _new(self, key: Key) -> Part:
-        part = self.parts[key] = self._part()
-        return part
 
     def _evaluated(
         self, rows: Arranged, keys: Sequence[Key], numbers: Int64s, take: Callable[[Int64s], pa.Table] | None
@@ -429,16 +438,17 @@ class RowCore:
         numbers: Int64s,
         take: Callable[[Int64s], pa.Table],
         horizon: int | None,
-    ) -> tuple[Matched, list[Key]]:
+    ) -> Matched:
         """Takes in new rows in order, and lets time pass; None: no more will come."""
         found = self._evaluated(rows, keys, numbers, take)
-        touched = [self.parts[key] if key in self.parts else self._new(key) for key in keys]
-        every = dict.fromkeys(keys)
-        late = [key for key in self._passed(horizon) if key not in every]
-        touched += [self.parts[key] for key in late]
-        names = [*keys, *late]
-        edges = np.concatenate([found.edges, np.zeros(2 * len(late), np.int64)])
-        into = np.concatenate([found.into, np.array([self.parts[key].size for key in late], np.int64)])
+        touched = [self.parts[key] if key in self.parts else self.new_part(key) for key in keys]
+        edges, into = found.edges, found.into
+        if horizon is None:
+            every = dict.fromkeys(keys)
+            late = [part for key, part in self.parts.items() if part.begin < part.size and key not in every]
+            touched += late
+            edges = np.concatenate([edges, np.zeros(2 * len(late), np.int64)])
+            into = np.concatenate([into, np.array([part.size for part in late], np.int64)])
         heads = np.array([part.head.ctypes.data for part in touched], np.int64)
         batch = self.batch
         batch[r.OPEN], batch[r.HORIZON] = int(horizon is not None), 0 if horizon is None else horizon
@@ -453,58 +463,18 @@ class RowCore:
                 self._make_way(returned, touched[at], edges[2 * at : 2 * at + 2], into[at : at + 1])
             checkpoint()
             returned = self.push_rows(batch, int(batch[r.DONE]))
-        if horizon is not None and self.within:
-            for key, part in zip(names, touched, strict=True):
-                self._wait(key, part)
-        return self.found_alone(), names
+        while (returned := self.pass_windows(batch)) != r.ALL_DONE:
+            self.make_way(returned)
+        return self.found_alone()
 
-    def step(self, key: Key, event: dict[str, Any], time: int, number: int, horizon: int) -> bool:
-        """Takes in one row of a partition; is there something to report? (`found_alone`)"""
-        of_rows = self.of_rows
-        assert of_rows is not None
-        part = self.parts.get(key)
-        if part is None:
-            part = self._new(key)
-        head = part.head
-        high = int(head[r.HIGH])
-        if high + 2 > len(part.tables[r.TIME]):
-            self._make_way(r.NEEDS_ROWS, part, _ONE_ROW, np.zeros(1, np.int64))
-            high = int(head[r.HIGH])
-        if part.columns is None:
-            attributes = [
-                (name, kind, None)
-                for name, (_, kind, _) in zip(of_rows.sources, of_rows.predicate.layout.attributes, strict=True)
-            ]
-            part.columns = rows_of(attributes, part.tables[r.WHOLE], part.tables[r.NUMBER], part.tables[r.NULL])
-        for name, values, null in part.columns:
-            value = event.get(name)
-            null[high], values[high] = value is None, 0 if value is None else value
-        bits = -1
-        for name in of_rows.by_text:
-            value = event.get(name)
-            known = of_rows.known.get(name, _NOTHING_KNOWN).get(value)
-            bits &= known if known is not None else of_rows.of_text(name, value)
-        self._searched_alone(key, part, self.push_row(head, self.batch, time, bits, number, horizon), horizon)
-        return bool(self.batch[r.FOUND])
+    def make_way(self, returned: int) -> None:
+        """Makes room for the partition that a step stopped at, or raises an error."""
+        self._make_way(returned, self.by_number[self.batch[r.DONE]], _ONE_ROW, np.zeros(1, np.int64))
 
-    def _searched_alone(self, key: Key, part: Part, returned: int, horizon: int) -> None:
-        batch = self.batch
-        while returned != r.ALL_DONE:
-            self._make_way(returned, part, _NO_ROW, np.zeros(1, np.int64))
-            returned = self.push_row(part.head, batch, 0, 0, -1, horizon)
-        deadline = int(batch[r.DEADLINE])
-        if deadline != part.deadline:
-            part.deadline = deadline
-            if deadline < r.FAR:
-                heapq.heappush(self.due, (deadline, id(part), key))
-
-    def pass_by(self, horizon: int) -> Iterator[Key]:
-        """Goes on with the partitions whose windows have passed, one by one; what each reports is taken at once."""
-        if self.due and self.due[0][0] <= horizon:
-            for key in self._passed(horizon):
-                part = self.parts[key]
-                self._searched_alone(key, part, self.push_row(part.head, self.batch, 0, 0, -1, horizon), horizon)
-                yield key
+    @property
+    def matches_found(self) -> int:
+        """How many matches are found since the last call."""
+        return int(np.count_nonzero(self.out[: self.batch[r.FOUND], 2] >= 0))
 
     def found_alone(self) -> Matched:
         """What is found since the last call."""
@@ -519,9 +489,13 @@ class RowCore:
             raise search_failed(returned - r.SKIPS)
         if returned == r.NEEDS_MEMORY:
             raise NotIncrementalError
+        if returned == r.TOO_MANY_OPEN:
+            raise too_many_open(int(self.batch[r.MOST_OPEN]))
         if returned == r.NEEDS_ROWS:
             needed = part.size + int(edges[1] - edges[0]) + self.ahead + 2
             unused = max(part.begin - self.back - self.ahead, 0)
+            if self.batch[r.FOUND]:  # what is found is told by places of rows
+                unused = 0
             if 2 * unused >= part.size and unused:
                 self.shorten(part, unused)
                 into -= unused
@@ -540,34 +514,9 @@ class RowCore:
 
     # --- time -------------------------------------------------------------------------------------------------------
 
-    def _wait(self, key: Key, part: Part) -> None:
-        """Notes when the window of a partition's first open row has passed."""
-        head = part.head
-        begin = int(head[r.BEGIN])
-        deadline = None
-        if begin < head[r.HIGH]:
-            deadline = int(part.tables[r.TIME][begin]) + int(head[r.WITHIN]) - 1
-        if deadline != part.deadline:
-            part.deadline = deadline
-            if deadline is not None:
-                heapq.heappush(self.due, (deadline, id(part), key))
-
-    def _passed(self, horizon: int | None) -> list[Key]:
-        """The partitions whose windows have passed; all that have open rows if no more come."""
-        if horizon is None:
-            return [key for key, part in self.parts.items() if part.begin < part.size]
-        found, due = [], self.due
-        while due and due[0][0] <= horizon:
-            deadline, _, key = heapq.heappop(due)
-            part = self.parts.get(key)
-            if part is not None and part.deadline == deadline:
-                part.deadline = None
-                found.append(key)
-        return list(dict.fromkeys(found))
-
     def earliest(self) -> int | None:
         """No window passes before."""
-        return self.due[0][0] if self.due else None
+        return int(self.queue[0, 0]) if self.batch[r.WAITING_PARTS] else None
 
     # --- what is kept -----------------------------------------------------------------------------------------------
 
@@ -578,8 +527,7 @@ class RowCore:
     def shorten(self, part: Part, rows: int) -> None:
         """Forgets the first rows of a partition."""
         if rows:
-            self.give_back(part.head)
-            part.drop(rows)
+            self.drop(part.head, rows)
 
     def check_limit(self, keys: Sequence[Key], limit: int | None) -> None:
         """An error if too many rows of a partition are undecided."""
@@ -588,14 +536,13 @@ class RowCore:
         for key in keys:
             part = self.parts[key]
             if part.size - self.kept(part) > limit:
-                hint = "add WITHIN, or allow more with max_rows"
-                raise LimitError(f"more than {limit:,} rows of a partition are undecided", hint=hint)
+                raise too_many_open(limit)
 
-    def found_rows(self, found: Matched, keys: Sequence[Key]) -> tuple[Int64s, Int64s, Matches, Int64s]:
+    def found_rows(self, found: Matched) -> tuple[Int64s, Int64s, Matches, Int64s]:
         """The rows that matches and measures need: their numbers, bounds, the matches in them, their numbers."""
         pieces, starts, bounds = [], [], [0]
         for partition, start, length, _ in found.places.tolist():
-            part = self.parts[keys[partition]]
+            part = self.by_number[partition]
             low = max(start - self.back, 0)
             high = min(start + max(length, 1) + self.shown_ahead, part.size)
             pieces.append(part.numbers(low, high))
@@ -605,8 +552,13 @@ class RowCore:
         return np.concatenate(pieces), np.array(bounds, np.int64), matches, found.places[:, 3].copy()
 
 
-_ONE_ROW, _NO_ROW = np.array([0, 1], np.int64), np.zeros(2, np.int64)
-_NOTHING_KNOWN: dict[Any, int] = {}
+_ONE_ROW = np.array([0, 1], np.int64)
+
+
+def too_many_open(limit: int) -> LimitError:
+    """The error for too many rows of a partition that are undecided."""
+    hint = "add WITHIN, or allow more with max_rows"
+    return LimitError(f"more than {limit:,} rows of a partition are undecided", hint=hint)
 
 
 class _Evaluated(NamedTuple):

@@ -13,6 +13,7 @@ from cepheid.engine.data.arrays import Float64Rows, Int32s, Int64Rows, Int64s, U
 from cepheid.engine.data.columns import Columns
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int32_row, int64_row, int64_rows, uint8_rows
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.row_pattern.kernel import (
@@ -43,8 +44,10 @@ REGISTER_COUNT, BITS, LASTING, ACTIVE, FIXED, PREDICATE_AT, SELF = range(17, 24)
 # Where conditions on rows alone are judged here: labels, those with such conditions as bits (the last one: may a match
 # begin?), and up to which row that is done.
 LABELS, TESTED, JUDGED = range(24, 27)
+# The partition's own number; does it wait in the queue of windows that pass? Room for a flag and three addresses.
+OWN_NUMBER, QUEUED, BEYOND_64_BITS, COLUMNS_OF_ROWS = range(27, 31)
 # Tables, three numbers for each: the address, rows and columns. First those that all partitions share.
-TABLES = 27
+TABLES = 33
 KIND, LEFT, RIGHT, LABEL, EXIT, EXCLUDED, MEMORY_OF, ALWAYS, SKIP_LABELS = range(9)
 ASKS, ENTRY, SETS, AGGREGATES, LITERAL, AT, RUNNING, EMPTY = range(9, 17)
 OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = range(17, 23)  # in the order of COUNTS
@@ -52,19 +55,21 @@ OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = ran
 TIME, UPCOMING, BEGINS, NUMBERS, HOLDS, NULL, DEAD, WHOLE, NUMBER, TEXTS = range(23, 33)
 # ... by position of a path, and room for an attempt.
 COUNTS, PLACES, COUNTED, KEPT_I, KEPT_F, KEPT_N, PATH, BEST_PATH = range(33, 41)
-CHOICES, TRAIL_AT, MARKS_AT, UNDO, REGISTERS, STATE, IS_WHOLE = range(41, 48)
-NUMBER_OF_TABLES = 48
+CHOICES, TRAIL_AT, MARKS_AT, UNDO, REGISTERS, STATE, IS_WHOLE, NO_COUNTERS = range(41, 49)
+NUMBER_OF_TABLES = 49
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
-# The numbers in `batch`: new rows by partition; what is found.
-OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK, DEADLINE = range(7)
+# The numbers in `batch`: new rows by partition; what is found; partitions that wait for their windows to pass; how many
+# rows a condition looks back, and how many of a partition may be undecided (0: any number).
+OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK, WAITING_PARTS, BACK, MOST_OPEN = range(9)
 HEADS, FROM, INTO, NEW_TIME, NEW_BEGINS, NEW_NUMBERS, NEW_HOLDS, NEW_NULL, NEW_WHOLE, NEW_NUMBER = range(10)
-NEW_TEXTS, OUT, STEPS = range(10, 13)
-IN_BATCH = 7
-BATCH_SIZE = IN_BATCH + 39
+NEW_TEXTS, OUT, STEPS, ALL_HEADS, QUEUE = range(10, 15)
+IN_BATCH = 9
+BATCH_SIZE = IN_BATCH + 45
 
 # What a call returns: all is done; what hinders a partition; whether AFTER MATCH SKIP failed, and why, from 10 on.
-ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, SKIPS = 0, 1, 2, 3, 4, 5, 6, 10
+ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, TOO_MANY_OPEN = range(8)
+SKIPS = 10
 FAR = 2**62
 LONG = 32  # rows of an attempt in vain, after which the next one waits for the label that every match has
 UNTIL_A_PAUSE = 1 << 20
@@ -177,8 +182,8 @@ def columns_at(head: Int64s) -> Columns:
         number_table(head, NUMBER),
         byte_table(head, NULL),
         whole_row(head, LITERAL),
-        np.empty(0, np.float64),
-        np.zeros((0, 0), np.int64),
+        float64_rows(head[SELF], 1, 0)[0],
+        int64_rows(head[SELF], 0, 0),
     )
 
 
@@ -205,7 +210,7 @@ def judge_at(head: Int64s, kept: int) -> PathState:
     )
 
 
-@kernel
+@borrowing
 def judge_rows(head: Int64s) -> None:
     """Conditions on rows alone, of rows that are new: what texts say is known, the rest is judged here."""
     judge, predicate = judge_at(head, OF_ROW_COUNTS), function_at(head[PREDICATE_AT])
@@ -224,10 +229,11 @@ def judge_rows(head: Int64s) -> None:
 
 
 @kernel
-def no_memory() -> Memory:
-    """A memory that is never used."""
-    bytes_, wholes = np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.int64)
-    return Memory(wholes, bytes_, wholes, wholes, np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(2, np.int64))
+def no_memory(head: Int64s) -> Memory:
+    """A memory that is never used: no array is made, since that takes longer than to look at a row."""
+    wholes, nothing = int64_rows(head[SELF], 0, 0), whole_row(head, EMPTY)
+    bytes_ = uint8_rows(head[SELF], 0, 0)
+    return Memory(wholes, bytes_, wholes, wholes, byte_row(head, EMPTY), nothing, whole_row(head, NO_COUNTERS))
 
 
 @kernel
@@ -262,15 +268,15 @@ def look_for_needed(head: Int64s, known: int) -> None:
     head[KNOWN] = max(head[KNOWN], known)
 
 
-@kernel
-def searched(head: Int64s, batch: Int64s, partition: int) -> int:
+@borrowing
+def searched(head: Int64s, batch: Int64s) -> int:
     """Goes on with the search of a partition; what hinders it, or ALL_DONE."""
     program, rows, mode, scratch = program_at(head), rows_at(head), mode_at(head, batch), scratch_at(head)
-    judging, memory = Judging(judge_at(head, COUNTS), function_at(head[PREDICATE_AT])), no_memory()
+    judging, memory = Judging(judge_at(head, COUNTS), function_at(head[PREDICATE_AT])), no_memory(head)
     at_out, at_steps = IN_BATCH + 3 * OUT, IN_BATCH + 3 * STEPS
     out = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
     steps = int32_row(batch[at_steps], batch[at_steps + 2])
-    high = head[HIGH]
+    high, partition = head[HIGH], head[OWN_NUMBER]
     if head[LABELS] > 0:
         judge_rows(head)
     look_for_needed(head, high - head[AHEAD] if mode.open else high)
@@ -373,6 +379,45 @@ def append_rows(head: Int64s, batch: Int64s, partition: int) -> None:
     head[HIGH] = into + end - begin
 
 
+@borrowing
+def deadline(head: Int64s) -> int:
+    """The time with which the window of the first row passes that is open; FAR: there is none."""
+    if head[WITHIN] == 0 or head[BEGIN] >= head[HIGH]:
+        return FAR
+    at = TABLES + 3 * TIME
+    return int(int64_row(head[at], head[at + 2])[head[BEGIN]] + head[WITHIN] - 1)
+
+
+@borrowing
+def wait(head: Int64s, batch: Int64s, time: int) -> None:
+    """Puts a partition into the queue of windows that pass, if it has one and is not there; there is room."""
+    if head[QUEUED] == 0 and time < FAR:
+        at = IN_BATCH + 3 * QUEUE
+        put_entry(int64_rows(batch[at], batch[at + 1], 2), batch[WAITING_PARTS], time, head[OWN_NUMBER])
+        batch[WAITING_PARTS] += 1
+        head[QUEUED] = 1
+
+
+@borrowing
+def windows_passed(batch: Int64s) -> int:
+    """Goes on with the partitions whose windows have passed; what hinders it."""
+    at, heads_at = IN_BATCH + 3 * QUEUE, IN_BATCH + 3 * ALL_HEADS
+    queue, heads = int64_rows(batch[at], batch[at + 1], 2), int64_row(batch[heads_at], batch[heads_at + 2])
+    while batch[OPEN] and batch[WAITING_PARTS] > 0 and queue[0, 0] <= batch[HORIZON]:
+        head = int64_row(heads[queue[0, 1]], HEAD_SIZE)
+        batch[DONE] = queue[0, 1]
+        if deadline(head) <= batch[HORIZON]:
+            hinders = searched(head, batch)
+            if hinders != ALL_DONE:
+                return hinders
+        drop_earliest(queue, batch[WAITING_PARTS])
+        batch[WAITING_PARTS] -= 1
+        head[QUEUED] = 0
+        # A match whose measures look ahead stays open: it is looked at again with time.
+        wait(head, batch, max(deadline(head), batch[HORIZON] + 1))
+    return ALL_DONE
+
+
 @kernel
 def pushed_rows(batch: Int64s, first: int) -> int:
     """Takes in the new rows of all partitions of a batch, from one on, and searches them; what hinders it."""
@@ -388,9 +433,10 @@ def pushed_rows(batch: Int64s, first: int) -> int:
             return NEEDS_ROWS
         append_rows(head, batch, partition)
         edges[2 * partition + 1], into[partition] = edges[2 * partition], head[HIGH]  # they are there now
-        hinders = searched(head, batch, partition)
+        hinders = searched(head, batch)
         if hinders != ALL_DONE:
             return hinders
+        wait(head, batch, deadline(head))
         if batch[WORK] > UNTIL_A_PAUSE:
             batch[WORK] = 0
             batch[DONE] = partition + 1
@@ -399,34 +445,68 @@ def pushed_rows(batch: Int64s, first: int) -> int:
 
 
 @kernel
-def pushed_row(head: Int64s, batch: Int64s, time: int, texts: int, number: int, horizon: int) -> int:
-    """Takes in one row, whose columns are filled, and searches; there is room. FAR: it does not come; what hinders."""
-    batch[OPEN], batch[HORIZON] = 1, horizon
-    if number >= 0:
-        row = head[HIGH]
-        for place, value in ((TIME, time), (TEXTS, texts), (NUMBERS, number), (UPCOMING, FAR)):
-            at = TABLES + 3 * place
-            if head[at + 2] > 0:
-                int64_row(head[at], head[at + 2])[row] = value
-        head[HIGH] = row + 1
-    hinders = searched(head, batch, 0)
-    batch[DEADLINE] = FAR
-    if head[BEGIN] < head[HIGH] and head[WITHIN] > 0:
-        at = TABLES + 3 * TIME
-        batch[DEADLINE] = int64_row(head[at], head[at + 2])[head[BEGIN]] + head[WITHIN] - 1
-    return hinders
+def passed_windows(batch: Int64s) -> int:
+    """The same as `windows_passed`, for Python."""
+    return windows_passed(batch)
+
+
+@borrowing
+def drop_from(head: Int64s, rows: int, kept: int) -> None:
+    """Moves what is kept of tables to the front, by so many rows."""
+    for number in (HOLDS, NULL):
+        at = TABLES + 3 * number
+        flags = uint8_rows(head[at], head[at + 1], head[at + 2])
+        for column in range(head[at + 1]):
+            for row in range(kept):
+                flags[column, row] = flags[column, row + rows]
+    for number in (WHOLE, NUMBER):  # fractions are moved as they are, too
+        at = TABLES + 3 * number
+        values = int64_rows(head[at], head[at + 1], head[at + 2])
+        for column in range(head[at + 1]):
+            for row in range(kept):
+                values[column, row] = values[column, row + rows]
+    for number in (TIME, UPCOMING, NUMBERS, TEXTS):
+        at = TABLES + 3 * number
+        if head[at + 2] > 0:
+            along = int64_row(head[at], head[at + 2])
+            for row in range(kept):
+                along[row] = along[row + rows]
+                if number == UPCOMING and along[row] < FAR:
+                    along[row] -= rows
+    at = TABLES + 3 * BEGINS
+    if head[at + 2] > 0:
+        begins = uint8_rows(head[at], 1, head[at + 2])
+        for row in range(kept):
+            begins[0, row] = begins[0, row + rows]
+    at = TABLES + 3 * DEAD
+    dead = uint8_rows(head[at], head[at + 1], head[at + 2])
+    for row in range(head[at + 1]):
+        for byte in range(head[at + 2]):
+            dead[row, byte] = dead[row + rows, byte] if row <= kept else 0
+
+
+@borrowing
+def drop_rows(head: Int64s, rows: int) -> None:
+    """Forgets the first rows of a partition; an attempt that is not finished begins anew."""
+    scratch = scratch_at(head)
+    if scratch.state[RESUMES]:
+        settle(program_at(head), scratch, no_memory(head), UNSETTLED, 0)
+        scratch.state[RESUMES] = 0
+    high = head[HIGH]
+    drop_from(head, rows, high - rows)
+    head[HIGH], head[BEGIN], head[MATCHED] = high - rows, head[BEGIN] - rows, max(head[MATCHED] - rows, -1)
+    for place in (KNOWN, UNSET, JUDGED):
+        head[place] = max(head[place] - rows, 0)
+    byte_row(head, IS_WHOLE)[0] = 0
 
 
 @kernel
-def given_back(head: Int64s) -> int:
-    """Takes back the marks of an attempt that is not finished: it begins anew."""
-    scratch = scratch_at(head)
-    if scratch.state[RESUMES]:
-        settle(program_at(head), scratch, no_memory(), UNSETTLED, 0)
-        scratch.state[RESUMES] = 0
+def dropped(head: Int64s, rows: int) -> int:
+    """The same, for Python."""
+    drop_rows(head, rows)
     return 0
 
 
 push_rows = Entry(pushed_rows)
-push_row = Entry(pushed_row)
-give_back = Entry(given_back)
+pass_windows = Entry(passed_windows)
+drop = Entry(dropped)

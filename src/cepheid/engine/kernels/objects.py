@@ -91,6 +91,11 @@ def list_append(items: int, value: int) -> Int32:
     return int(_called("PyList_Append", ctypes.c_int, items, value))
 
 
+def list_item(items: int, place: int) -> int:
+    """A value of a list, which stays the list's."""
+    return int(_called("PyList_GetItem", ctypes.c_ssize_t, items, place))
+
+
 def whole_object(value: int) -> int:
     """A whole number as an object, to be given back; 0: there is no memory for it."""
     return int(_called("PyLong_FromLongLong", ctypes.c_ssize_t, value))
@@ -163,6 +168,7 @@ register(dict_copy, _call_of("PyDict_Copy"))
 register(tuple_of, _call_of("PyTuple_New"))
 register(tuple_set, _call_of("PyTuple_SetItem"))
 register(list_append, _call_of("PyList_Append"))
+register(list_item, _call_of("PyList_GetItem"))
 register(whole_object, _call_of("PyLong_FromLongLong"))
 register(fraction_object, _call_of("PyFloat_FromDouble"))
 register(text_object, _call_of("PyUnicode_DecodeUTF8"))

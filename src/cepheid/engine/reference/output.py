@@ -7,15 +7,7 @@ from typing import Any
 
 from cepheid.budget import paced
 from cepheid.engine.data.matches import sortable
-from cepheid.engine.reference.stream import (
-    FoundMatch,
-    Groups,
-    OrderKey,
-    Stream,
-    first_event,
-    last_event,
-    partition_of,
-)
+from cepheid.engine.reference.stream import FoundMatch, Groups, OrderKey, Stream, first_event, last_event, partition_of
 from cepheid.language.bound import BoundQuery
 
 Ended = Mapping[tuple[Any, ...], OrderKey]  # for each partition, where its last reported match ended

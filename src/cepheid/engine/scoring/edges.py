@@ -181,7 +181,7 @@ def _warn_of_cost(items: dict[str, SegmentItem], threshold: float) -> None:
     if len(losses) >= 2 and 0.0 < threshold < losses[0] * losses[1]:
         warn(
             f"THRESHOLD {threshold:g} is below {losses[0] * losses[1]:.3g}, the product of two losses: matches with "
-            "several missing events are included, which is slow and adds very improbable matches",
+            "several missing events are included, which is slow and adds very improbable matches"
         )
 
 

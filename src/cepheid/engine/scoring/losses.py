@@ -143,7 +143,7 @@ def _known_shares(
     return tuple(share * part for share in inner for part in (1.0 - happened, happened))
 
 
-def check_missing(bound: BoundQuery, model: Any) -> Model:
+def check_missing(bound: BoundQuery, model: object) -> Model:
     """The model, if it and the query are such that missing events have a meaning."""
     hint = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
     if model is None:

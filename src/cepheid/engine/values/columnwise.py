@@ -14,16 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.values.calls import called, each_row, kind_of, typed_call
-from cepheid.engine.values.operators import (
-    Column,
-    as_64_bits,
-    beside,
-    combined,
-    constant,
-    is_number,
-    opposite,
-    truth,
-)
+from cepheid.engine.values.operators import Column, as_64_bits, beside, combined, constant, is_number, opposite, truth
 from cepheid.engine.values.plain import value_column
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s

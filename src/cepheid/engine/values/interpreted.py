@@ -226,7 +226,7 @@ class Interpreted:
         return 2 if found is None else int(found)
 
 
-def _scalar(kept: Kept, kind: DataType, found: Any) -> pa.Scalar:
+def _scalar(kept: Kept, kind: DataType, found: object) -> pa.Scalar:
     """What an aggregate is worth, as columns have such values; None: NULL."""
     if found is not None:
         found = found.item() if hasattr(found, "item") else found

@@ -41,7 +41,7 @@ _SIMPLE = _NUMBERS | {pa.string().id, _TRUTH}
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-def constant(value: Any) -> pa.Scalar:
+def constant(value: object) -> pa.Scalar:
     """A value as an Arrow scalar."""
     if isinstance(value, str):
         return pa.scalar(value, pa.string())

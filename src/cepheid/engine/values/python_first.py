@@ -106,7 +106,7 @@ def numbered(form: int, columns: Any) -> Any:
     return columns._replace(literal=literals)
 
 
-def _judged(number: int, case: int, at: Any, counted: Any, running: Any) -> bool:
+def _judged(number: int, case: int, at: object, counted: object, running: object) -> bool:
     form, columns = _filled[number]
     if form.most is not None:
         form.calls += 1

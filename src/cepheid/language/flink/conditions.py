@@ -77,7 +77,7 @@ class _Scope:
         start, end = (place - len(_PREFIX) for place in node.span)
         raise QueryError(message, text=self.text, start=start, end=end, hint=hint, code=code)
 
-    def literal(self, value: Any, node: s.Node) -> s.Literal:
+    def literal(self, value: object, node: s.Node) -> s.Literal:
         """The value of a parameter."""
         return ConditionValues(self.schema, self.parameters, self.fail).literal(value, node)
 

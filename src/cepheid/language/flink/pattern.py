@@ -185,22 +185,22 @@ class Pattern:
             _fail("a negated step cannot be optional")
         return self._with(optional=True)
 
-    def one_or_more(self, within: Any = None) -> Pattern:
+    def one_or_more(self, within: object = None) -> Pattern:
         """At least one event; `within` is the longest time from the event before to the first one."""
         return self._looping("one_or_more", 1, within)
 
-    def times_or_more(self, least: int, within: Any = None) -> Pattern:
+    def times_or_more(self, least: int, within: object = None) -> Pattern:
         """At least so many events; `within` is the longest time from one to the next, up to that number."""
         return self._looping("times_or_more", least, within)
 
-    def _looping(self, method: str, least: int, within: Any) -> Pattern:
+    def _looping(self, method: str, least: int, within: object) -> Pattern:
         self._no_rounds(method)
         _count(least, 1)
         return self._with(
             rounds=Rounds.LOOPING, least=least, most=least, between=_length(within, method), optional=False
         )
 
-    def times(self, least: int, most: int | str | timedelta | None = None, within: Any = None) -> Pattern:
+    def times(self, least: int, most: int | str | timedelta | None = None, within: object = None) -> Pattern:
         """Exactly so many events, or from so many to so many.
 
         `within` is the longest time from one to the next but, as in Flink 2.3, not to the last one. As in Flink, too,
@@ -247,7 +247,7 @@ class Pattern:
 
     # --- time -------------------------------------------------------------------------------------------------------
 
-    def within(self, length: Any, between_events: bool = False) -> Pattern:
+    def within(self, length: object, between_events: bool = False) -> Pattern:
         """The whole match is shorter than this or, with `between_events`, the time from the event before this step."""
         if not isinstance(between_events, bool):
             _fail(

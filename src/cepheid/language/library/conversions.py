@@ -227,6 +227,6 @@ def decimal_of(value: Any, wanted: Precision) -> Decimal | None:
     return None if plain is None else fitted(plain, wanted)
 
 
-def truth_of(value: Any) -> bool | None:
+def truth_of(value: object) -> bool | None:
     """A text or a number as TRUE or FALSE."""
     return truth_of_text(value) if isinstance(value, str) else bool(value)

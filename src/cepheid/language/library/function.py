@@ -44,15 +44,15 @@ class Function:
     kernel: Callable[..., Any] | None = None  # a form that numba takes
     kernels: Mapping[int, Callable[..., Any]] = field(default_factory=dict)  # others, by the number of arguments
     inline: str | None = None  # the function as source over its arguments, where it is that short
-    source: Callable[[Sequence[str], Sequence[Any]], str | None] | None = None  # the same, from constants, too
+    source: Callable[[Sequence[str], Sequence[object]], str | None] | None = None  # the same, from constants, too
     null: str | None = None  # where it is NULL although its arguments are not, as source over them
     columnwise: Callable[..., Any] | None = None  # over Arrow columns
     spark: Callable[..., Any] | None = None  # Spark's functions module and columns -> a column of the same values
     ascii: Callable[..., Any] | None = None  # the same for text of ASCII alone, where Spark knows other rare letters
     strict: bool = True
     constants: tuple[int, ...] = ()  # arguments that must be written as constants; other forms get them as they are
-    wrong: Callable[[Sequence[Any]], str | None] | None = None  # what is wrong with the constants
-    typed: Callable[[Sequence[DataType], Sequence[Any]], DataType | str] | None = None  # the type, or what is wrong
+    wrong: Callable[[Sequence[object]], str | None] | None = None  # what is wrong with the constants
+    typed: Callable[[Sequence[DataType], Sequence[object]], DataType | str] | None = None  # the type, or what is wrong
     precision: Callable[[Sequence[Precision], Sequence[Any]], Precision] | None = None  # of a result that is a decimal
     narrow: bool = False  # is its result a whole number of 32 bits in Spark?
     instant: bool = False  # does it take times as instants? The others take what a clock shows

@@ -27,7 +27,7 @@ def _padded(text: str, length: int, fill: str = " ") -> int:
     return max(len(text), length)
 
 
-def _joined(*texts: Any) -> int:
+def _joined(*texts: object) -> int:
     return sum(len(text) for text in texts if isinstance(text, str))
 
 

@@ -33,7 +33,7 @@ def _steps(path: str) -> tuple[str | int, ...] | None:
     return tuple(found)
 
 
-def wrong_path(constants: Sequence[Any]) -> str | None:
+def wrong_path(constants: Sequence[object]) -> str | None:
     """What is wrong with the path, if anything is."""
     path = constants[0]
     if isinstance(path, str) and _steps(path) is not None:
@@ -92,7 +92,7 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     match value:
         case dict():
             return "{" + ",".join(f"{_quoted(name)}:{_written(each)}" for name, each in value.items()) + "}"

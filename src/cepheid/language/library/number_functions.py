@@ -227,15 +227,15 @@ def _to_whole(round_number: Callable[[Any], int], rounding: str) -> Callable[[An
     return call
 
 
-def _round_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+def _round_type(kinds: Sequence[DataType], constants: Sequence[object]) -> DataType | str:
     return kinds[0]
 
 
-def _whole_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+def _whole_type(kinds: Sequence[DataType], constants: Sequence[object]) -> DataType | str:
     return DataType.DECIMAL if kinds[0] is DataType.DECIMAL else DataType.INT
 
 
-def round_precision(types: Sequence[Precision], constants: Sequence[Any]) -> Precision:
+def round_precision(types: Sequence[Precision], constants: Sequence[int]) -> Precision:
     """The type of round(x, digits) of a decimal."""
     return rounded_type(types[0], constants[0] if constants else 0)
 

@@ -123,7 +123,7 @@ def _beside(left: Any, right: Any) -> tuple[Any, Any]:
     return left, right
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 

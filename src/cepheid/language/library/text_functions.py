@@ -78,7 +78,7 @@ def like(text: str, pattern: str, escape: str = _ESCAPE) -> bool:
     return len(parts) in reached
 
 
-def wrong_like(constants: Sequence[Any]) -> str | None:
+def wrong_like(constants: Sequence[object]) -> str | None:
     """What is wrong with a LIKE pattern, which may have its own escape character behind it."""
     pattern, escape = constants[0], constants[1] if len(constants) > 1 else _ESCAPE
     if not isinstance(pattern, str):
@@ -127,7 +127,7 @@ def _lowered(column: Any) -> Any:
 # --- regular expressions ----------------------------------------------------------------------------------------------
 
 
-def wrong_regex(constants: Sequence[Any]) -> str | None:
+def wrong_regex(constants: Sequence[object]) -> str | None:
     """What is wrong with a regular expression."""
     pattern = constants[0]
     if not isinstance(pattern, str):
@@ -184,17 +184,17 @@ def group_named(pattern: str) -> tuple[str, int]:
     return f"(?P<g0>{named})", count
 
 
-def _wrong_extract(constants: Sequence[Any]) -> str | None:
+def _wrong_extract(constants: Sequence[object]) -> str | None:
     wrong = wrong_regex(constants)
     if wrong is not None:
         return wrong
-    group = constants[1] if len(constants) > 1 else 1
-    _, groups = group_named(constants[0])
-    if "(?P<" in constants[0] or "(?<" in constants[0]:
+    group, pattern = constants[1] if len(constants) > 1 else 1, str(constants[0])
+    _, groups = group_named(pattern)
+    if "(?P<" in pattern or "(?<" in pattern:
         return "groups go by their number, not by a name"
     if type(group) is not int or not 0 <= group <= groups:
         return f"the expression has no group {group!r}"
-    return wrong_regex((group_named(constants[0])[0],))
+    return wrong_regex((group_named(pattern)[0],))
 
 
 def _extract_column(column: Any, pattern: str, group: int = 1) -> Any:
@@ -261,11 +261,11 @@ def _replace(text: str, part: str, other: str = "") -> str:
     return text if not part else text.replace(part, other)
 
 
-def _wrong_texts(constants: Sequence[Any]) -> str | None:
+def _wrong_texts(constants: Sequence[object]) -> str | None:
     return None if all(isinstance(given, str) for given in constants) else "write it as a text in quotes"
 
 
-def _wrong_whole(constants: Sequence[Any]) -> str | None:
+def _wrong_whole(constants: Sequence[object]) -> str | None:
     return None if all(type(given) is int for given in constants) else "write it as a whole number"
 
 
@@ -330,14 +330,7 @@ def _trimming(name: str, columnwise: Any, says: str) -> Function:
 
 
 def _cased(name: str, call: Any, says: str) -> Function:
-    return Function(
-        f"{name}(s)",
-        call,
-        STRING,
-        _TEXT,
-        ascii=lambda F, text: getattr(F, name)(text),
-        says=says,
-    )
+    return Function(f"{name}(s)", call, STRING, _TEXT, ascii=lambda F, text: getattr(F, name)(text), says=says)
 
 
 def rlike(text: str, pattern: str) -> Any:
@@ -456,11 +449,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "json_extract_scalar",
     ),
     Function(
-        "left(s, n)",
-        lambda text, length: text[: max(length, 0)],
-        (STRING, INT),
-        _TEXT,
-        says="the first n characters",
+        "left(s, n)", lambda text, length: text[: max(length, 0)], (STRING, INT), _TEXT, says="the first n characters"
     ),
     Function(
         "right(s, n)",
@@ -495,8 +484,7 @@ FUNCTIONS: tuple[Function, ...] = (
         says="s with every part replaced, or removed",
     ),
     *named_twice(
-        _test("starts_with", str.startswith, pc.starts_with, "startswith", "true if s starts with part"),
-        "startswith",
+        _test("starts_with", str.startswith, pc.starts_with, "startswith", "true if s starts with part"), "startswith"
     ),
     *named_twice(_test("ends_with", str.endswith, pc.ends_with, "endswith", "true if s ends with part"), "endswith"),
     _test("contains", lambda text, part: part in text, pc.match_substring, "contains", "true if s contains part"),

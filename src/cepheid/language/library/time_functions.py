@@ -108,8 +108,8 @@ def timestampdiff(unit: str, start: int, end: int) -> int:
     return months // size if months >= 0 else -(-months // size)
 
 
-def _difference_source(arguments: Sequence[str], constants: Sequence[Any]) -> str | None:
-    known = _unit(constants[0])
+def _difference_source(arguments: Sequence[str], constants: Sequence[object]) -> str | None:
+    known = _unit(str(constants[0]))
     if known not in _FIXED:
         return None
     size, (start, end) = _FIXED[known], arguments
@@ -128,7 +128,7 @@ def _unit(word: str) -> str:
     return plain if plain in _UNITS else plain.removesuffix("s") if plain.removesuffix("s") in _UNITS else ""
 
 
-def _wrong_unit(constants: Sequence[Any]) -> str | None:
+def _wrong_unit(constants: Sequence[object]) -> str | None:
     if isinstance(constants[0], str) and _unit(constants[0]):
         return None
     return f"no unit of time {constants[0]!r}: it is one of {', '.join(_UNITS)}"

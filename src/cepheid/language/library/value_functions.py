@@ -71,14 +71,14 @@ def common_type(kinds: Sequence[DataType]) -> DataType | None:
     return known.pop() if len(known) == 1 else None
 
 
-def _case_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+def _case_type(kinds: Sequence[DataType], constants: Sequence[object]) -> DataType | str:
     conditions = kinds[:-1:2]
     if not all(kind in (DataType.BOOL, DataType.NULL) for kind in conditions):
         return "WHEN takes a condition"
     return common_type([*kinds[1::2], kinds[-1]]) or "the values of CASE are of different types"
 
 
-def _if_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+def _if_type(kinds: Sequence[DataType], constants: Sequence[object]) -> DataType | str:
     if kinds[0] not in (DataType.BOOL, DataType.NULL):
         return "if() takes a condition first"
     return common_type(kinds[1:]) or "the values of if() are of different types"
@@ -116,7 +116,7 @@ def _nullif(value: Any, other: Any) -> Any:
     return None if _equal(value, other) else value
 
 
-def _nullif_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+def _nullif_type(kinds: Sequence[DataType], constants: Sequence[object]) -> DataType | str:
     return "nullif() of different types" if common_type(kinds) is None else kinds[0]
 
 
@@ -225,22 +225,22 @@ def _spark_cast(F: Any, x: Any, wanted: str, kind: str) -> Any:
     return None
 
 
-def _cast_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+def _cast_type(kinds: Sequence[DataType], constants: Sequence[object]) -> DataType | str:
     if kinds[0] in (DataType.LIST, DataType.TEXTS, DataType.MAP):
         return f"a {kinds[0].value} cannot be converted"
-    named = type_named(constants[0])
+    named = type_named(str(constants[0]))
     assert named is not None
     return named[0]
 
 
-def _cast_precision(types: Sequence[Precision], constants: Sequence[Any]) -> Precision:
-    named = type_named(constants[0])
+def _cast_precision(types: Sequence[Precision], constants: Sequence[object]) -> Precision:
+    named = type_named(str(constants[0]))
     assert named is not None
     assert named[1] is not None
     return named[1]
 
 
-def _wrong_type(constants: Sequence[Any]) -> str | None:
+def _wrong_type(constants: Sequence[object]) -> str | None:
     if isinstance(constants[0], str) and type_named(constants[0]) is not None:
         return None
     return f"no type {constants[0]!r}: it is one of bigint, double, decimal(10, 2), string, boolean, timestamp, date"
@@ -279,7 +279,7 @@ def _array_contains(collection: Any, value: Any) -> bool | None:
     return True if True in found else None if None in found else False
 
 
-def _array_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+def _array_type(kinds: Sequence[DataType], constants: Sequence[object]) -> DataType | str:
     common = common_type(kinds)
     if common in NUMBERS or common is DataType.NULL:
         return DataType.LIST
@@ -307,7 +307,7 @@ def _each_of(call: Any) -> Any:
     return columnwise
 
 
-def _element_key(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+def _element_key(kinds: Sequence[DataType], constants: Sequence[object]) -> DataType | str:
     if kinds[0] is not DataType.MAP and kinds[1] not in (DataType.INT, DataType.NULL):
         return "a list is asked by the number of a place"
     return DataType.STRING if kinds[0] is DataType.TEXTS else DataType.NULL  # the others: `type_of` knows the column
@@ -441,12 +441,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     *named_twice(
         Function(
-            "size(list)",
-            len,
-            LISTS | _MAP,
-            DataType.INT,
-            narrow=True,
-            says="the number of elements of a list or a map",
+            "size(list)", len, LISTS | _MAP, DataType.INT, narrow=True, says="the number of elements of a list or a map"
         ),
         "cardinality",
         "array_size",
@@ -491,7 +486,7 @@ def _unscaled_columns(column: Any, scale: int) -> Any:
     return pa.array(low_half(whole), pa.int64(), mask=nulls(whole))
 
 
-def _halves(value: Any, scale: int) -> tuple[int, int]:
+def _halves(value: object, scale: int) -> tuple[int, int]:
     """The upper 64 bits of a decimal without its point, and the lower ones, moved so that signed numbers order them."""
     whole = _unscaled(value, scale)
     return whole >> 64, (whole & (2**64 - 1)) - 2**63

@@ -18,7 +18,7 @@ from cepheid.language.zones import Int64s, to_instant, to_instants, to_wall, to_
 TO_WALL, TO_INSTANT, READ = "local_time", "local_time_at", "timestamp_at"
 
 
-def _wrong_zone(constants: Sequence[Any]) -> str | None:
+def _wrong_zone(constants: Sequence[object]) -> str | None:
     try:
         zone_called(str(constants[0]))
     except DataError as error:

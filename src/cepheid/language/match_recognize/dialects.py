@@ -51,11 +51,7 @@ DIALECTS: dict[str, Dialect] = {
     "snowflake": Dialect(nulls="large", escapes=True, bare_names=True, nulls_in_arrays=False),
     "oracle": Dialect(nulls="large"),
     "bigquery": Dialect(
-        double_quoted_strings=True,
-        escapes=True,
-        double_literals=True,
-        bare_names=True,
-        empty_choices=True,
+        double_quoted_strings=True, escapes=True, double_literals=True, bare_names=True, empty_choices=True
     ),
     "duckdb": Dialect(
         nulls="last",

@@ -168,7 +168,7 @@ class Written:
         return f"{function}({', '.join(self(argument, at) for argument in arguments)})"
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):

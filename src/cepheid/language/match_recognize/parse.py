@@ -76,9 +76,9 @@ def clause_at(reader: Reader) -> Clause:
 def _clause(reader: Reader) -> Clause:
     reader.expect_symbol("(")
     keys: list[KeyExpression] = []
-    partition_by = _names(reader, keys) if reader.take_words("PARTITION", "BY") else ()
-    order_by = _order(reader, keys) if reader.take_words("ORDER", "BY") else ()
-    measures = _measures(reader) if reader.take_words("MEASURES") else ()
+    partition_by = reader.listed(lambda: _key(reader, keys, shown=True)) if reader.take_words("PARTITION", "BY") else ()
+    order_by = reader.listed(lambda: _order_key(reader, keys)) if reader.take_words("ORDER", "BY") else ()
+    measures = reader.listed(lambda: _measure(reader)) if reader.take_words("MEASURES") else ()
     rows = _rows(reader)
     skip = _skip(reader)
     if reader.token.upper in ("INITIAL", "SEEK"):
@@ -86,10 +86,10 @@ def _clause(reader: Reader) -> Clause:
         reader.fail(f"{reader.token.upper} is not possible here", reader.token.span, "search-mode", hint)
     pattern = _pattern(reader)
     within = parse_expression(reader) if reader.take_words("WITHIN") else None
-    subsets = _subsets(reader) if reader.take_words("SUBSET") else ()
+    subsets = reader.listed(lambda: _subset(reader)) if reader.take_words("SUBSET") else ()
     definitions: tuple[Definition, ...] = ()
     if reader.take_words("DEFINE"):
-        definitions = _definitions(reader)
+        definitions = reader.listed(lambda: _definition(reader))
     elif not reader.at_symbol(")") and not reader.at_words("OPTIONS"):
         _misplaced(reader)
         reader.unexpected("DEFINE")
@@ -181,13 +181,6 @@ def _pattern(reader: Reader) -> Pattern:
     return pattern
 
 
-def _names(reader: Reader, keys: list[KeyExpression]) -> tuple[Identifier, ...]:
-    names = [_key(reader, keys, shown=True)]
-    while reader.take_symbol(","):
-        names.append(_key(reader, keys, shown=True))
-    return tuple(names)
-
-
 def _key(reader: Reader, keys: list[KeyExpression], *, shown: bool) -> Identifier:
     """A column of the table, or what is computed from a row: a name with dots or an expression."""
     first = reader.token
@@ -207,24 +200,10 @@ def _key(reader: Reader, keys: list[KeyExpression], *, shown: bool) -> Identifie
     return Identifier(key.name, True, span)
 
 
-def _order(reader: Reader, keys: list[KeyExpression]) -> tuple[OrderKey, ...]:
-    order = [_order_key(reader, keys)]
-    while reader.take_symbol(","):
-        order.append(_order_key(reader, keys))
-    return tuple(order)
-
-
 def _order_key(reader: Reader, keys: list[KeyExpression]) -> OrderKey:
     column = _key(reader, keys, shown=False)
     direction = parse_direction(reader)
     return OrderKey(column, direction.descending, direction.nulls_first)
-
-
-def _measures(reader: Reader) -> tuple[Measure, ...]:
-    measures = [_measure(reader)]
-    while reader.take_symbol(","):
-        measures.append(_measure(reader))
-    return tuple(measures)
 
 
 def _measure(reader: Reader) -> Measure:
@@ -278,29 +257,13 @@ def _skip(reader: Reader) -> Skip:
     return Skip(to, label, (start, label.span[1]))
 
 
-def _subsets(reader: Reader) -> tuple[Subset, ...]:
-    subsets = [_subset(reader)]
-    while reader.take_symbol(","):
-        subsets.append(_subset(reader))
-    return tuple(subsets)
-
-
 def _subset(reader: Reader) -> Subset:
     name = reader.identifier("a label")
     reader.expect_symbol("=")
     reader.expect_symbol("(")
-    labels = [reader.identifier("a label")]
-    while reader.take_symbol(","):
-        labels.append(reader.identifier("a label"))
+    labels = reader.listed(lambda: reader.identifier("a label"))
     reader.expect_symbol(")")
-    return Subset(name, tuple(labels))
-
-
-def _definitions(reader: Reader) -> tuple[Definition, ...]:
-    definitions = [_definition(reader)]
-    while reader.take_symbol(","):
-        definitions.append(_definition(reader))
-    return tuple(definitions)
+    return Subset(name, labels)
 
 
 def _definition(reader: Reader) -> Definition:

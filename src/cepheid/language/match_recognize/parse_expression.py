@@ -139,7 +139,7 @@ def _listed(reader: Reader, left: Expression, depth: int) -> Expression:
         return _operation(reader, _PATTERNS[word], operands)
     reader.expect_symbol("(")
     values = _subquery(reader, "IN")
-    items: tuple[Expression, ...] = _arguments(reader, depth) if values is None else values
+    items: tuple[Expression, ...] = reader.listed(lambda: _argument(reader, depth)) if values is None else values
     end = reader.expect_symbol(")").end
     if values == ():  # nothing is among no values, NULL included, so that NOT IN holds for all
         return Literal(False, (left.span[0], end))
@@ -312,7 +312,7 @@ def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expressi
     elif not reader.at_symbol(")") and not reader.at_words("ORDER", "BY"):
         if reader.token.upper in _QUERIES:
             _refuse_query(reader)
-        arguments = _arguments(reader, depth)
+        arguments = reader.listed(lambda: _argument(reader, depth))
         if (called in WITH_UNITS and len(arguments) > 1) or (called in UNITS_FIRST and len(arguments) > 2):
             arguments = (_as_unit(arguments[0]), *arguments[1:])
     keys, order = _aggregate_order(reader, called, depth) if reader.at_words("ORDER") else ((), ())
@@ -494,13 +494,6 @@ def _as_unit(argument: Expression) -> Expression:
     return argument
 
 
-def _arguments(reader: Reader, depth: int) -> tuple[Expression, ...]:
-    arguments = [_argument(reader, depth)]
-    while reader.take_symbol(","):
-        arguments.append(_argument(reader, depth))
-    return tuple(arguments)
-
-
 def _argument(reader: Reader, depth: int) -> Expression:
     """An expression, or a lambda: x -> x + 1, (x, y) -> x + y."""
     names, arrow = [], 1
@@ -559,7 +552,7 @@ def _extract(reader: Reader, depth: int) -> Expression:
 
 def _array(reader: Reader, depth: int) -> Expression:
     token = reader.advance()
-    items = () if reader.at_symbol("]") else _arguments(reader, depth)
+    items = () if reader.at_symbol("]") else reader.listed(lambda: _argument(reader, depth))
     end = reader.expect_symbol("]").end
     return Call("array", items, None, False, (token.start, end), token.span)
 

@@ -100,10 +100,8 @@ def _primary(reader: Reader, depth: int) -> p.Pattern:
 def _permute(reader: Reader, depth: int) -> p.Pattern:
     start = reader.advance().start
     reader.expect_symbol("(")
-    parts = [parse_pattern(reader, depth + 1)]
-    while reader.take_symbol(","):
-        parts.append(parse_pattern(reader, depth + 1))
+    parts = reader.listed(lambda: parse_pattern(reader, depth + 1))
     span = (start, reader.expect_symbol(")").end)
     if len(parts) > MAX_PERMUTED:
         reader.fail(f"PERMUTE takes at most {MAX_PERMUTED} parts", span, "too-many-orders")
-    return parts[0] if len(parts) == 1 else p.AnyOrder(tuple(parts), span)
+    return parts[0] if len(parts) == 1 else p.AnyOrder(parts, span)

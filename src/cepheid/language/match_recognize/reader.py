@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias, TypeVar
 
 from cepheid.errors import QueryError, closest
 from cepheid.language.match_recognize.dialects import DIALECTS
@@ -20,6 +20,7 @@ RESERVED = frozenset(
 )
 
 # Runs a query inside of a clause: the word before its parenthesis, and where it stands, to the values of its column.
+T = TypeVar("T")
 Subquery: TypeAlias = Callable[[str, Span], tuple[Scalar, ...]]
 
 
@@ -68,6 +69,13 @@ class Reader:
             return False
         self.position += 1
         return True
+
+    def listed(self, read: Callable[[], T]) -> tuple[T, ...]:
+        """One or more of what `read` reads, with commas between them."""
+        found = [read()]
+        while self.take_symbol(","):
+            found.append(read())
+        return tuple(found)
 
     def expect_words(self, *words: str) -> None:
         for word in words:

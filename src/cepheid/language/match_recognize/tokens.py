@@ -95,13 +95,7 @@ def tokens(text: str, start: int = 0, escapes: bool = False) -> list[Token]:
     return result
 
 
-_KINDS = {
-    "string": Kind.STRING,
-    "quoted": Kind.QUOTED,
-    "number": Kind.NUMBER,
-    "word": Kind.WORD,
-    "symbol": Kind.SYMBOL,
-}
+_KINDS = {"string": Kind.STRING, "quoted": Kind.QUOTED, "number": Kind.NUMBER, "word": Kind.WORD, "symbol": Kind.SYMBOL}
 
 
 def _value(group: str, written: str) -> str:

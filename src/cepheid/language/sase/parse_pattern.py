@@ -29,20 +29,19 @@ def single(component: s.Component, quantifier: tuple[int, int | None] | None) ->
 
 def in_sequence(parts: Several[Part], span: s.Span) -> Part:
     """Parts one after the other; sequences inside sequences are one."""
-    flat: list[Pattern] = []
-    for part in parts:
-        flat.extend(part.pattern.parts if isinstance(part.pattern, Sequence) else [part.pattern])
-    pattern = flat[0] if len(flat) == 1 else Sequence(tuple(flat), span=span)
-    return Part(pattern, _leaves(parts))
+    return _flat(Sequence, parts, span)
 
 
 def one_of(parts: Several[Part], span: s.Span) -> Part:
     """One of the parts."""
+    return _flat(Choice, parts, span)
+
+
+def _flat(kind: type[Sequence] | type[Choice], parts: Several[Part], span: s.Span) -> Part:
     flat: list[Pattern] = []
     for part in parts:
-        flat.extend(part.pattern.parts if isinstance(part.pattern, Choice) else [part.pattern])
-    pattern = flat[0] if len(flat) == 1 else Choice(tuple(flat), span=span)
-    return Part(pattern, _leaves(parts))
+        flat.extend(part.pattern.parts if isinstance(part.pattern, kind) else [part.pattern])
+    return Part(flat[0] if len(flat) == 1 else kind(tuple(flat), span=span), _leaves(parts))
 
 
 def all_of(parts: Several[Part], span: s.Span) -> Part:

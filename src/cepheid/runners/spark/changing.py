@@ -39,14 +39,7 @@ from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.spark.stream import metrics_name
 from cepheid.runners.spark.watermarks import without_watermark
 from cepheid.runners.stream.budget import Budget
-from cepheid.runners.stream.changing import (
-    Registered,
-    Serving,
-    as_errors,
-    as_rows,
-    idle_step,
-    result_columns,
-)
+from cepheid.runners.stream.changing import Registered, Serving, as_errors, as_rows, idle_step, result_columns
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, new_record
 from cepheid.runners.stream.remembered import run_step

@@ -33,7 +33,7 @@ def check_place(jvm: Any, files: Any, checkpoint: Any) -> None:
         )
 
 
-def schema_paths(jvm: Any, files: Any, state: str) -> list[str]:
+def schema_paths(jvm: object, files: object, state: str) -> list[str]:
     """The files that the newest metadata of each operator names."""
     found: list[str] = []
     for metadata in _listed(jvm, files, f"{state}*/_metadata/v2"):

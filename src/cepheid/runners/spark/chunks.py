@@ -13,10 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor_api_client import (
-    StatefulProcessorApiClient,
-    StatefulProcessorHandleState,
-)
+from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorApiClient, StatefulProcessorHandleState
 from pyspark.sql.types import BinaryType, LongType, StructType
 
 from cepheid.errors import DataError
@@ -155,5 +152,5 @@ class StateChunks:
 
 def missing_chunk() -> DataError:
     """The clock names events that the store does not have."""
-    told = "the checkpoint holds a state that cannot be read: some of its events are missing"
-    return DataError(told, hint=CHECKPOINT)
+    message = "the checkpoint holds a state that cannot be read: some of its events are missing"
+    return DataError(message, hint=CHECKPOINT)

@@ -107,7 +107,9 @@ def united(parts: Iterable[DataFrame], names: Iterable[str]) -> DataFrame:
     return whole.select(QUERY, *ends, *[quoted(name) for name in names])
 
 
-def _match_changing(df: DataFrame, queries: Any, options: Options, running: BatchOptions | StreamOptions) -> DataFrame:
+def _match_changing(
+    df: DataFrame, queries: object, options: Options, running: BatchOptions | StreamOptions
+) -> DataFrame:
     """The matches of queries that come and go."""
     if not isinstance(running, StreamOptions):
         raise DataError(
@@ -148,8 +150,8 @@ def check_used(plans: Iterable[Plan], options: BatchOptions | StreamOptions) -> 
     if "shards" in given and Spread.KEYS not in spreads:
         raise DataError("shards needs a key that partitions the events", hint="leave it out")
     if "keys" in given:
-        told = "keys is for queries that are added and removed while running; others partition by their own keys"
-        raise DataError(told, hint="leave it out")
+        message = "keys is for queries that are added and removed while running; others partition by their own keys"
+        raise DataError(message, hint="leave it out")
 
 
 def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str:

@@ -39,8 +39,8 @@ def read_checkpoint(session: Session, checkpoint: str) -> bytes:
         except Exception as error:
             if name == "ended":  # only where a query carries something
                 return []
-            told = str(error).splitlines()[0]
-            raise CepheidError(f"the state of checkpoint {checkpoint} cannot be read: {told}") from None
+            message = str(error).splitlines()[0]
+            raise CepheidError(f"the state of checkpoint {checkpoint} cannot be read: {message}") from None
         return found
 
     def parts(name: str) -> list[tuple[int, bytes]]:
@@ -117,8 +117,8 @@ def first_state(df: DataFrame, state: bytes, keys: Sequence[str], narrow: pa.Sch
 def _check_levels(clocks: Sequence[Mapping[str, Any]]) -> None:
     """Matches that wait to be read lie in shards of their own, and are not dealt anew."""
     if any(clock.get("levels") for clock in clocks):
-        told = "the state of queries that read each other's matches (FROM) cannot be moved"
-        raise CepheidError(told, hint="start over there, or run the queries one by one")
+        message = "the state of queries that read each other's matches (FROM) cannot be moved"
+        raise CepheidError(message, hint="start over there, or run the queries one by one")
 
 
 def _chunk(number: int, rows: int, size: int) -> dict[str, Any]:

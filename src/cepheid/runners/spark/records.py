@@ -230,7 +230,7 @@ def _clocks(df: DataFrame, options: Options) -> list[str]:
     return [name for name in names if name in df.columns]
 
 
-def _write_aside(df: DataFrame, read: DataFrame, reasons: Any, options: Options) -> None:
+def _write_aside(df: DataFrame, read: DataFrame, reasons: object, options: Options) -> None:
     """The bad records as they came, with the reasons, in a directory of Parquet files."""
     from pyspark.sql import functions as F
 

@@ -83,8 +83,8 @@ def clause_zone(parts: SparkParts, tz: str | None) -> str:
     if tz is None or zone_called(tz) == zone:
         return zone
     if parts.around or parts.hidden:
-        told = f"Spark computes some functions of this clause, in the session's time zone {zone} and not in {tz}"
-        raise CepheidError(told, hint=f"set {ZONE} to {tz}, and leave tz out")
+        message = f"Spark computes some functions of this clause, in the session's time zone {zone} and not in {tz}"
+        raise CepheidError(message, hint=f"set {ZONE} to {tz}, and leave tz out")
     return zone_called(tz)
 
 

@@ -181,8 +181,8 @@ def readers_of(search: StepSearch, above: Above, spread: bool) -> tuple[Level, .
     (levels,) = levels_of(above.readers, {above.name: source}, [spread], above.options)
     for level in levels:
         if level.step.shipments[0].plan.bound.summary is not None:
-            told = f"query '{level.name}' adds up matches of a query in another language, which a stream cannot"
-            raise CepheidError(told, hint="add them up with Spark, or match a batch")
+            message = f"query '{level.name}' adds up matches of a query in another language, which a stream cannot"
+            raise CepheidError(message, hint="add them up with Spark, or match a batch")
     return tuple(levels)
 
 

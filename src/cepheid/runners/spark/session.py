@@ -93,7 +93,7 @@ def pyspark_problem() -> str | None:
     return None
 
 
-def start_session(master: str = "local[*]", name: str = "cepheid", **settings: Any) -> Session:
+def start_session(master: str = "local[*]", name: str = "cepheid", **settings: object) -> Session:
     """A Spark session on this machine with settings that suit event streams; a CepheidError if Java is not there.
 
     `settings` are Spark's, for example `start_session(**{"spark.driver.memory": "4g"})`; stop it with `.stop()`.

@@ -147,13 +147,13 @@ class Starts:
             files.delete(place, False)
             files.rename(beside, place)
 
-    def onQueryProgress(self, event: Any) -> None:
+    def onQueryProgress(self, event: object) -> None:
         """Nothing to do."""
 
-    def onQueryIdle(self, event: Any) -> None:
+    def onQueryIdle(self, event: object) -> None:
         """Nothing to do."""
 
-    def onQueryTerminated(self, event: Any) -> None:
+    def onQueryTerminated(self, event: object) -> None:
         """Nothing to do."""
 
     class Java:

@@ -56,9 +56,9 @@ def above_each(passes: Sequence[Pass], readers: Pass) -> dict[str, Above]:
     for name, query in checked(readers).items():
         roots = sorted({where[source] for source in query.sources})
         if len(roots) > 1:
-            told = f"query '{name}' reads the matches of {' and '.join(query.sources)}, which a stream finds apart"
+            message = f"query '{name}' reads the matches of {' and '.join(query.sources)}, which a stream finds apart"
             hint = "match a batch, or read the result of this call with a second one"
-            raise CepheidError(f"{told}: each language keeps a state of its own", hint=hint)
+            raise CepheidError(f"{message}: each language keeps a state of its own", hint=hint)
         where[name] = roots[0]
         found.setdefault(roots[0], {})[name] = query
     return {root: Above(root, of_root, options) for root, of_root in found.items()}

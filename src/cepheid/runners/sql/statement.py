@@ -50,7 +50,7 @@ class FoundClause:
     end: int
 
 
-def query(spark: Session, statement: str, dialect: str = "spark", **options: Any) -> DataFrame:
+def query(spark: Session, statement: str, dialect: str = "spark", **options: object) -> DataFrame:
     """The result of a statement, with any number of MATCH_RECOGNIZE in it, as a Spark table.
 
     `dialect` is the system it was written for: spark, trino, snowflake, oracle, flink and others that sqlglot knows.

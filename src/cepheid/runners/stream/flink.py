@@ -26,11 +26,11 @@ from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
 from cepheid.plan.options import Limits
 from cepheid.runners.results import assemble_steps, steps_schema
-from cepheid.runners.stream.flink_pushed import FlinkTakesDicts, PushedFlink
+from cepheid.runners.stream.flink_pushed import FlinkTakesEvents, PushedFlink
 from cepheid.runners.stream.pushed import Place
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
-PUSHING = "incremental.flink_push"  # what is compiled where runs stay in memory
+PUSHING = "incremental.flink_step"  # what is compiled where runs stay in memory
 MANY = 500  # events of a stream after which a condition that looks back is worth compiling
 BRIEF = 20_000  # runs times events that take less time than to start a thread
 
@@ -121,7 +121,7 @@ class FlinkStream(SearchStream):
             self.may_push = plain and refusal(self.search, self.schema, self.partition_by) is None
         return self.may_push is True
 
-    def takes_dicts(self) -> FlinkTakesDicts | None:
+    def takes_events(self) -> FlinkTakesEvents | None:
         """What takes in single events from here on."""
         pushed, limited = self.pushed, self.limits.timeout or self.limits.max_bytes
         if limited or pushed is None or not isinstance(self.state, Place) or self.automaton.schema.tiebreak:
@@ -135,7 +135,7 @@ class FlinkStream(SearchStream):
             return None
         pushed.go_to(self.state)
         pushed.at = self.state
-        return FlinkTakesDicts(pushed, self.kinds)
+        return FlinkTakesEvents(pushed, self.kinds)
 
     def earliest_decision(self) -> int | None:
         """The watermark at which something is known even if no event comes."""

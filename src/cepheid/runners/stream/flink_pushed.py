@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +12,16 @@ import pyarrow as pa
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.flink_runs import NOBODY, Reported, matches_of
 from cepheid.engine.data.table import times_of
+from cepheid.engine.incremental.dict_door import MOST_ROWS
 from cepheid.engine.incremental.flink_core import FlinkCore
-from cepheid.engine.incremental.flink_dicts import DictKinds, FlinkDicts
+from cepheid.engine.incremental.flink_dicts import DictKinds, attributes_of
+from cepheid.engine.incremental.flink_step import event_is_idle, event_step
+from cepheid.engine.incremental.pattern_events import PatternEvents, Step
 from cepheid.engine.search.flink.finalized import Retained, compacted, nearest_deadline
 from cepheid.engine.search.flink.run import Search
 from cepheid.plan.options import Limits
 from cepheid.runners.results import assemble_steps
-from cepheid.runners.stream import pushed as at_least
-from cepheid.runners.stream.event_log import Event
+from cepheid.runners.stream.event_log import FEW, Event
 from cepheid.runners.stream.pushed import Place, PushedSearch
 
 
@@ -103,53 +106,77 @@ class PushedFlink(PushedSearch):
         return nearest
 
 
-class FlinkTakesDicts:
-    """Takes in single events, and makes rows of the result as dicts."""
+class FlinkTakesEvents:
+    """Takes in single events, and makes rows of the result."""
 
     def __init__(self, pushed: PushedFlink, kinds: DictKinds) -> None:
         self.pushed, self.kinds = pushed, kinds
         automaton = pushed.search.automaton
         self.time, self.steps = automaton.schema.time, list(automaton.lists.items())
         self.names = pushed.schema.names
-        self._look()
+        self.told: pa.Schema | None = None  # the result's, once there was a table of it
 
-    def _look(self) -> None:
-        """The search is new, or events were forgotten."""
-        pushed = self.pushed
-        self.dicts = FlinkDicts(pushed.core, self.kinds)
-        self.most = max(at_least.LEAST, 2 * pushed.kept)
+    def begin(self, events: PatternEvents) -> None:
+        """Says what a step is, now that the search is another one."""
+        core = self.pushed.core
+        self.events = events
+        step = Step(
+            event_step,
+            core.head,
+            core.numbers,
+            core.key_names,
+            self.kinds.known,
+            0,
+            self.kinds.alone,
+            has_kinds=True,
+            attributes=attributes_of(core),
+            is_idle=event_is_idle,
+        )
+        events.look_at(step)
+        if not core.key_names:
+            self.learn_kind(0)
+            core.key_number(())
 
-    def step(self, event: Event, time: int, until: int) -> list[Event] | None:
-        """Takes an event in, and lets time pass; the rows of the result that are decided, None: none."""
-        pushed = self.pushed
-        returned = self.dicts.step(event, time, until)
-        pushed.until = until
-        if not returned:
-            return None
-        log = pushed.log
-        if returned & 1:
-            log.add_events().append(event)
-        found = self._rows() if returned & 2 else None
-        if log.rows > self.most or pushed.core.grew:
-            pushed.core.grew = False
-            pushed.tidy()
-            self._look()
-        return found
+    def until_of(self, watermark: int) -> int:
+        """Up to where time has passed."""
+        return watermark
 
-    def pass_by(self, until: int) -> list[Event] | None:
-        """Lets time pass."""
-        self.pushed.let_pass(until)
-        return self._rows()
+    def learn_texts(self, event: Event) -> None:
+        """Finds out what the texts of an event say."""
+        for name in self.kinds.known:
+            self.kinds.learn(name, event.get(name))
 
-    def _rows(self) -> list[Event] | None:
+    def learn_kind(self, bits: int) -> None:
+        """A kind of events that is new."""
+        core = self.pushed.core
+        kind = core.kind_number(self.kinds.truths(bits))
+        self.events.add_kind(bits, kind, core.begins[kind])
+
+    def learn_key(self, event: Event) -> None:
+        """A key that is new."""
+        names = self.pushed.core.key_names
+        self.pushed.core.key_number(event.get(names[0]) if len(names) == 1 else tuple(map(event.get, names)))
+
+    def make_way(self, hinders: int) -> None:
+        """Makes room, or raises an error."""
+        if hinders:
+            self.pushed.core.make_way(hinders)
+            self.events.door[MOST_ROWS] = 0  # it is worth a look whether all of it is needed
+        else:
+            self.pushed.core.make_room(1)
+
+    def found(self, as_table: bool) -> Any:
+        """The rows of the result that are found, as dicts or as a table."""
         pushed = self.pushed
         found = pushed.core.found()
         if found is None:
-            return None
+            return []
         rows = found.row.tolist()
-        if pushed.partial or not pushed.log.are_dicts(rows):
-            table: list[Event] = pushed.assembled(found).to_pylist()
-            return table
+        few = self.told is not None and len(rows) <= FEW and pushed.log.has_plain_types
+        if pushed.partial or not (few if as_table else pushed.log.are_dicts(rows)):
+            table = pushed.assembled(found)
+            self.told = table.schema
+            return table if as_table else table.to_pylist()
         steps, first, made, names = found.step.tolist(), found.first.tolist(), [], self.names
         for low, high in pairwise(first):
             events = [pushed.log.event(row) for row in rows[low:high]]
@@ -159,4 +186,4 @@ class FlinkTakesDicts:
                 own = [event for event, at in zip(shown, steps[low:high], strict=True) if at == number]
                 row[step] = own if many else own[0] if own else None
             made.append(row)
-        return made
+        return pa.Table.from_pylist(made, self.told) if as_table else made

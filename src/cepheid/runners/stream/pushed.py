@@ -14,7 +14,7 @@ import pyarrow as pa
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.runners.stream.event_log import EventLog, Mark
 
-LEAST = 1000  # events in the log before those that nobody needs are dropped
+LEAST = 4000  # events in the log before those that nobody needs are dropped
 
 
 class Place(NamedTuple):

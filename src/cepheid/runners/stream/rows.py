@@ -18,11 +18,11 @@ from cepheid.engine.search.row_pattern.run import result_schema
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.plan.options import Limits
 from cepheid.runners.stream.pushed import Place
-from cepheid.runners.stream.rows_pushed import PushedRows, RowTakesDicts
+from cepheid.runners.stream.rows_pushed import PushedRows, RowTakesEvents
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
 KERNEL = ROW_ENGINES["preferred"].module  # what is compiled
-PUSHING = "incremental.row_push"  # the same where the search stays in memory
+PUSHING = "incremental.row_step"  # the same where the search stays in memory
 LARGE = 500  # new rows that may be more than what is kept
 MANY = 500  # rows of a stream after which conditions on the path are worth compiling
 Known: TypeAlias = Callable[[], tuple[pa.Table | None, Retained | Place]]
@@ -114,7 +114,7 @@ class RowStream(SearchStream):
         kept = self.pushed.kept if isinstance(state, Place) and self.pushed is not None else len(self)
         return bool(released.num_rows >= LARGE and released.num_rows > 2 * kept)
 
-    def takes_dicts(self) -> RowTakesDicts | None:
+    def takes_events(self) -> RowTakesEvents | None:
         """What takes in single rows from here on."""
         pushed, limited = self.pushed, self.limits.timeout or self.limits.max_bytes
         if limited or pushed is None or not isinstance(self.state, Place) or len(self.clause.order_by) > 1:
@@ -124,7 +124,7 @@ class RowStream(SearchStream):
             return None
         pushed.go_to(self.state)
         pushed.at = self.state
-        return RowTakesDicts(pushed)
+        return RowTakesEvents(pushed)
 
     def earliest_decision(self) -> int | None:
         """The time at which something is decided even if no row comes: a row is released, or a window passes."""

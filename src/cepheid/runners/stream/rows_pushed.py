@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.incremental import row_push as r
+from cepheid.engine.incremental import row_step
+from cepheid.engine.incremental.pattern_events import PatternEvents, Step
 from cepheid.engine.incremental.row_core import Matched, RowCore
 from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.engine.search.row_pattern.finalized import Key, Resume, Retained, keys_of, remembers
+from cepheid.engine.search.row_pattern.program import TAKE, Program
 from cepheid.engine.search.row_pattern.run import arranged, assemble
-from cepheid.language import syntax as s
 from cepheid.language.match_recognize.bound import BoundClause, Column, MatchNumber, Navigate
 from cepheid.language.match_recognize.limits import check_matches
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
-from cepheid.runners.stream import pushed as at_least
-from cepheid.runners.stream.event_log import Event, EventLog
+from cepheid.runners.stream.event_log import FEW, Event, EventLog
 from cepheid.runners.stream.pushed import Place, PushedSearch
 
 
@@ -49,22 +51,23 @@ class PushedRows(PushedSearch):
         numbers = np.arange(first, first + rows.table.num_rows)
         if rows.table.num_rows:
             self.log.add_table(rows.table, None)
-        return core.push(rows, keys, numbers, self.log.take, horizon)
+        found = core.push(rows, keys, numbers, self.log.take, horizon)
+        core.check_limit(keys, self.limit)
+        return found
 
     def push(self, released: pa.Table, horizon: int | None) -> pa.Table | None:
         """Takes in rows and lets time pass; the rows of the result that are decided, or None."""
         core = self.core
-        found, keys = self._taken(core, released, horizon)
+        found = self._taken(core, released, horizon)
         self.until = horizon
-        core.check_limit(keys, self.limit)
         number = int(np.count_nonzero(found.places[:, 2] >= 0))
         check_matches(number, self.most)
-        return self.assembled(found, keys) if len(found.places) else None
+        return self.assembled(found) if len(found.places) else None
 
-    def assembled(self, found: Matched, keys: Sequence[Key]) -> pa.Table:
+    def assembled(self, found: Matched) -> pa.Table:
         """The rows of the result."""
         core = self.core
-        rows, bounds, matches, numbers = core.found_rows(found, keys)
+        rows, bounds, matches, numbers = core.found_rows(found)
         over = Arranged(self.log.take(rows), bounds, np.empty(0, np.int64), core.within)
         return assemble(self.clause, core.program, over, matches, numbers)
 
@@ -80,6 +83,7 @@ class PushedRows(PushedSearch):
             which[part.numbers(kept, part.size)] = True
             resume[key] = part.resume(kept)
             core.shorten(part, kept)
+        core.number_parts()
         numbers = np.cumsum(which) - 1
         for part in core.parts.values():
             own = part.numbers(0, part.size)
@@ -108,99 +112,144 @@ class PushedRows(PushedSearch):
         return earliest
 
 
-class RowTakesDicts:
-    """Takes in single rows, and makes rows of the result as dicts."""
+class RowTakesEvents:
+    """Takes in single rows, and makes rows of the result."""
 
     def __init__(self, pushed: PushedRows) -> None:
         self.pushed, self.keys = pushed, pushed.clause.partition_by
-        self.key = self.keys[0] if len(self.keys) == 1 else None
-        self.measures = DictMeasures.of(pushed.clause)
-        self.most = max(at_least.LEAST, 2 * pushed.kept)
+        self.measures = RowMeasures.of(pushed.clause, pushed.core.program)
+        self.told: pa.Schema | None = None  # the result's, once there was a table of it
 
-    def step(self, event: Event, time: int, until: int) -> list[Event] | None:
-        """Takes a row in, and lets time pass; the rows of the result that are decided, None: none."""
+    def begin(self, events: PatternEvents) -> None:
+        """Says what a step is, now that the search is another one."""
+        core, of_rows = self.pushed.core, self.pushed.core.of_rows
+        assert of_rows is not None
+        core.batch[r.MOST_OPEN] = self.pushed.limit or 0
+        if not self.keys and () not in core.parts:
+            core.new_part(())
+        events.look_at(
+            Step(
+                row_step.row_step,
+                core.batch,
+                core.numbers,
+                self.keys,
+                of_rows.text_dicts(),
+                -1,
+                None,
+                has_kinds=False,
+                attributes=of_rows.attributes,
+            )
+        )
+
+    def until_of(self, watermark: int) -> int:
+        """Up to where time has passed."""
+        return watermark - 1
+
+    def learn_texts(self, event: Event) -> None:
+        """Finds out what the texts of a row say."""
+        of_rows = self.pushed.core.of_rows
+        assert of_rows is not None
+        for name in of_rows.by_text:
+            of_rows.of_text(name, event.get(name))
+
+    def learn_kind(self, bits: int) -> None:
+        """Rows have no kinds."""
+        raise AssertionError(bits)
+
+    def learn_key(self, event: Event) -> None:
+        """A partition that is new."""
+        self.pushed.core.new_part(tuple(map(event.get, self.keys)))
+
+    def make_way(self, hinders: int) -> None:
+        """Makes room, or raises an error."""
+        self.pushed.core.make_way(-hinders)
+
+    def found(self, as_table: bool) -> Any:
+        """The rows of the result that are decided, as dicts or as a table."""
         pushed = self.pushed
-        core, log = pushed.core, pushed.log
-        dicts = log.add_events()
-        number = log.rows
-        dicts.append(event)
-        key = (event.get(self.key),) if self.key is not None else tuple([event.get(name) for name in self.keys])
-        found: list[Event] | None = None
-        if core.step(key, event, time, number, until - 1):
-            found = self._rows(core.found_alone(), key)
-        pushed.until = until - 1
-        if pushed.limit is not None:
-            core.check_limit([key], pushed.limit)
-        more = self.pass_by(until)
-        if number >= self.most:
-            pushed.tidy()
-            self.most = max(at_least.LEAST, 2 * pushed.kept)
-        return found if more is None else [*(found or ()), *more]
-
-    def pass_by(self, until: int) -> list[Event] | None:
-        """Lets time pass."""
-        pushed, found = self.pushed, list[Event]()
-        core, pushed.until = pushed.core, until - 1
-        if not core.due or core.due[0][0] > until - 1:
-            return None
-        for key in core.pass_by(until - 1):
-            found += self._rows(core.found_alone(), key)
-        return found
-
-    def _rows(self, found: Matched, key: Key) -> list[Event]:
-        pushed = self.pushed
-        check_matches(int(np.count_nonzero(found.places[:, 2] >= 0)), pushed.most)
+        core = pushed.core
+        number = int(core.batch[r.FOUND])
+        if number > pushed.most:
+            check_matches(core.matches_found, pushed.most)
+        few = self.told is not None and number <= FEW and pushed.log.has_plain_types
+        if self.measures is not None and number and (few or not as_table):
+            rows = self.measures.rows(core, pushed.log, number)
+            return pa.Table.from_pylist(rows, self.told) if as_table else rows
+        found = core.found_alone()
         if not len(found.places):
             return []
-        if self.measures is not None:
-            rows = self.measures.rows(pushed.core, pushed.log, found, key)
-            if rows is not None:
-                return rows
-        table: list[Event] = pushed.assembled(found, [key]).to_pylist()
-        return table
+        table = pushed.assembled(found)
+        self.told = table.schema
+        return table if as_table else table.to_pylist()
 
 
-class DictMeasures:
-    """Measures of matches that are shown in one row, straight from the dicts that were sent."""
+class RowMeasures:
+    """Measures of matches that are shown in one row, straight from the rows that were sent."""
 
-    def __init__(self, clause: BoundClause) -> None:
-        self.clause, self.names = clause, clause.output_columns
-        self.measures = dict(clause.measures)
+    def __init__(self, clause: BoundClause, program: Program) -> None:
+        self.clause = clause
+        measures = [measure for _, measure in clause.measures]
+        taken = zip(program.kind.tolist(), program.label.tolist(), strict=True)
+        labels = [clause.labels[label] if kind == TAKE else None for kind, label in taken]
+        specs, sets = np.zeros((len(measures), 3), np.int64), np.zeros((len(measures), len(labels)), np.uint8)
+        self.columns: list[str | None] = []  # None: it is the number of the match
+        for measure, spec, own in zip(measures, specs, sets, strict=True):
+            if isinstance(measure, Navigate) and isinstance(measure.inner, Column):
+                spec[:] = 0, measure.first, measure.offset
+                own[:] = [measure.labels is None or label in measure.labels for label in labels]
+                self.columns.append(measure.inner.name)
+            else:
+                spec[:] = 1, 0, 0
+                self.columns.append(None)
+        self._kept = specs, sets
+        self._measure = row_step.measure.direct()
+        self.asked = np.zeros(row_step.ASKED_SIZE, np.int64)
+        self.asked[row_step.MEASURES : row_step.SHOWN_AT] = len(specs), len(labels), specs.ctypes.data, sets.ctypes.data
+        values = {name: place + 2 for place, (name, _) in enumerate(clause.measures)}
+        self.order = [(name, values.get(name, 0), self._column(name)) for name in clause.output_columns]
+        self.shown = np.zeros((0, len(specs) + 2), np.int64)
+
+    def _column(self, name: str) -> Any:
+        """Where a column of the result comes from: a column of a row, a part of the key, or (None) a number."""
+        names = [each for each, _ in self.clause.measures]
+        return self.columns[names.index(name)] if name in names else self.clause.partition_by.index(name)
 
     @classmethod
-    def of(cls, clause: BoundClause) -> DictMeasures | None:
+    def of(cls, clause: BoundClause, program: Program) -> RowMeasures | None:
         """None: some measures are more than a column of a row of the match, or the match is shown in several rows."""
         plain = all(
             isinstance(each, MatchNumber)
             or (isinstance(each, Navigate) and isinstance(each.inner, Column) and not each.shift)
             for _, each in clause.measures
         )
-        return cls(clause) if plain and clause.rows is RowsPerMatch.ONE else None
+        return cls(clause, program) if plain and clause.rows is RowsPerMatch.ONE else None
 
-    def rows(self, core: RowCore, log: EventLog, found: Matched, key: Key) -> list[Event] | None:
-        """Rows of the result; None: some rows of the matches did not come as dicts."""
-        made, taken, part = [], 0, core.parts[key]
-        labels, steps = self.clause.labels, found.steps.tolist()
-        of_key = dict(zip(self.clause.partition_by, key, strict=True))
-        for _, start, length, number in found.places.tolist():
-            rows = part.numbers(start, start + max(length, 0)).tolist()
-            if not log.are_dicts(rows):
-                return None
-            events = [log.event(row) for row in rows]
-            path = [labels[core.program.label[step]] for step in steps[taken : taken + length]]
-            taken += length
-            values = {**of_key}
-            for name, measure in self.measures.items():
-                values[name] = number if isinstance(measure, MatchNumber) else _at(measure, events, path)
-            made.append({name: values[name] for name in self.names})
+    def places(self, core: RowCore, number: int) -> Int64s:
+        """For each match that is found its partition, its number and the rows that measures show; they are told now."""
+        if number > len(self.shown):
+            self.shown = np.zeros((2 * number, self.shown.shape[1]), np.int64)
+            self.asked[row_step.SHOWN_AT] = self.shown.ctypes.data
+        self._measure(core.batch, self.asked)
+        return self.shown[:number]
+
+    def rows(self, core: RowCore, log: EventLog, number: int) -> list[Event]:
+        """Rows of the result."""
+        made, order, keys = [], self.order, core.keys
+        dicts, first = log.dicts, log.starts[-1] if log.dicts is not None else 0
+        for shown in self.places(core, number).tolist():
+            row: Event = {}
+            for name, place, column in order:
+                value = shown[place]
+                if place == 0:
+                    row[name] = keys[value][column]
+                elif column is None:
+                    row[name] = value
+                elif value < 0:
+                    row[name] = None
+                elif dicts is not None and value >= first:
+                    row[name] = dicts[value - first].get(column)
+                else:
+                    known = log.value(value, column)
+                    row[name] = known if known == known else None  # what is not a number is NULL
+            made.append(row)
         return made
-
-
-def _at(measure: s.Expression, events: list[Event], path: list[str]) -> Any:
-    """A column at the row that FIRST or LAST means; None if there is no such row."""
-    assert isinstance(measure, Navigate)
-    assert isinstance(measure.inner, Column)
-    chosen = [at for at, label in enumerate(path) if measure.labels is None or label in measure.labels]
-    if measure.offset >= len(chosen):
-        return None
-    return events[chosen[measure.offset if measure.first else -1 - measure.offset]].get(measure.inner.name)

@@ -49,7 +49,7 @@ class SearchStream(ABC):
         """The time column, if it is computed from the columns of the events."""
         return None
 
-    def takes_dicts(self) -> Any:
+    def takes_events(self) -> Any:
         """What takes in single events from here on (live_patterns.py); None: nothing does, or not yet."""
         return None
 

@@ -135,5 +135,5 @@ def find_matches(
 def failure_of(automaton: FlinkAutomaton, failure: int) -> DataError:
     """The error of a strategy that skips to where there is nothing."""
     step = automaton.skip.step
-    told = f"has no event of step '{step}'" if failure == MISSED else f"begins with step '{step}'"
-    return DataError(f"{automaton.skip.skip.value}: a match {told}", hint="leave throw_exception_on_miss() out")
+    message = f"has no event of step '{step}'" if failure == MISSED else f"begins with step '{step}'"
+    return DataError(f"{automaton.skip.skip.value}: a match {message}", hint="leave throw_exception_on_miss() out")

@@ -41,7 +41,7 @@ def check_cost(cost: float) -> None:
         )
 
 
-def matches_of(plan: Plan, prepared: Prepared, results: Results, counters: Any, cost: float) -> Matches:
+def matches_of(plan: Plan, prepared: Prepared, results: Results, counters: object, cost: float) -> Matches:
     """What a kernel found, with rows of the table."""
     check_cost(cost)
     size = int(results.size[0])

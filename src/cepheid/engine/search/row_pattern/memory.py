@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from cepheid.engine.data.arrays import Int64Rows, Int64s, Uint8Rows, Uint8s
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 from cepheid.engine.search.row_pattern import path_state as j
 from cepheid.engine.search.row_pattern.lowering import Seen
 from cepheid.engine.search.row_pattern.path_state import PathState
@@ -100,7 +100,7 @@ def part_of_key(judge: PathState, memory: Memory, part: int, start: int, row: in
     return code
 
 
-@borrowing
+@inlined  # a call would copy the tuple
 def slot_of(memory: Memory, entry: int) -> int:
     """Where the hash table has the key of an entry, or would have it."""
     mixed = np.uint64(1469598103934665603)

@@ -1,0 +1,352 @@
+"""Dicts and rows of tables, straight into the search of a row pattern or a Flink pattern: a kernel reads them.
+
+An event waits until the watermark has passed it. Then the kernel hands its key, what its texts say and its columns to
+the search, which it calls by its address. All that it needs is reached from one array, the `door` of `dict_door`, which
+is longer here. Whatever hinders a step is told to Python, which makes way and calls again: the step goes on.
+"""
+
+from __future__ import annotations
+
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.incremental import one_event
+from cepheid.engine.incremental.dict_door import (
+    BEYOND,
+    COLUMN,
+    COLUMNS,
+    COLUMNS_AT,
+    DELAY,
+    DOOR_SIZE,
+    EVENTS,
+    FAR,
+    FILLS,
+    FILLS_AT,
+    IN_TEXTS,
+    LOG,
+    LONG_WAY,
+    MOST_ROWS,
+    NEEDS_ROOM,
+    NONE_KIND,
+    OF_COLUMN,
+    OF_FILL,
+    QUIET,
+    ROWS,
+    STORED,
+    TAKEN,
+    VALUE_KIND,
+    VALUES_AT,
+    filled,
+    time_of,
+)
+from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.incremental.one_event import holding_cases
+from cepheid.engine.incremental.table_door import (
+    DATA_AT,
+    FIRST_ROW,
+    OF_TABLE_COLUMN,
+    TABLE_SIZE,
+    VALID_AT,
+    give_back_row,
+    is_set,
+    read_row,
+)
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, search_at
+from cepheid.engine.kernels.objects import (
+    KIND,
+    PythonObject,
+    address,
+    clear_error,
+    dict_copy,
+    dict_item,
+    fraction_of,
+    give_back,
+    hold,
+    letters_of,
+    list_append,
+    list_item,
+    tuple_of,
+    tuple_set,
+    whole_of,
+)
+
+# The numbers behind those of `dict_door`: the watermark; the list of dicts that wait, and for each its time, its key
+# and what is known of it, from a first to a last one.
+WATERMARK, WAITING, RING_AT, RING_ROOM, RING_FIRST, RING_LAST = range(DOOR_SIZE, DOOR_SIZE + 6)
+# The array of the search, and the kernel that takes a step in it; the dict of keys, and their columns. (Behind ROOMS:
+# IDLE_AT, a kernel that says whether the event at work does nothing; 0: there is none.)
+SEARCH, STEP_AT, KEYS_OF, KEYS_FROM, KEYS_TO = range(DOOR_SIZE + 6, DOOR_SIZE + 11)
+# Dicts of what texts say, as bits, which are and-ed (-1) or or-ed (0); conditions on one event; kinds by bits.
+TEXTS_AT, TEXTS, ALL_BITS, ONE_AT, ONE_ASKED, ONE_FROM, ONE_TO, KINDS_AT, KINDS = range(DOOR_SIZE + 11, DOOR_SIZE + 20)
+# The columns that the search reads; None, and the type of fractions.
+READ_FROM, READ_TO, NONE, FRACTION = range(DOOR_SIZE + 20, DOOR_SIZE + 24)
+# The event at work: its dict (0: a row), time, key, bits; how far it is; up to where time passes; is it in the log?
+EVENT, TIME, KEY, BITS, STAGE, UNTIL, USED = range(DOOR_SIZE + 24, DOOR_SIZE + 31)
+# What some of these were before the last call: watermark, first and last that waits, events, rows.
+NOTED = DOOR_SIZE + 31
+ROOMS, IDLE_AT = NOTED + 5, NOTED + 8  # three addresses, and one
+PATTERN_DOOR_SIZE = IDLE_AT + 1
+OF_RING, OF_TEXTS, OF_KIND = 3, 2, 3  # a text column and its dict; the bits of a kind, its number, can it begin?
+
+FRESH, INSIDE, PASSES = range(3)  # STAGE: the event is not in yet, it is, or only time passes
+RELEASES, HOLDS = range(2)  # how an event is taken in: HOLDS releases nothing, and may be out of order
+# What a call returns besides how much there is to report, and what `dict_door` has.
+NEEDS_TEXT, NEEDS_OWN_KIND, NEEDS_KEY, OUT_OF_ORDER, NO_MEMORY, PAUSED, HINDERED = -5, -6, -7, -8, -9, -10, -20
+UNTIL_A_PAUSE = 1 << 12  # rows
+# Of rows that are handed over, behind the numbers of `table_door`: times, the next one and how many there are, where
+# those are noted that are in the log, and how many these are; columns of fractions.
+TIMES_AT, NEXT_ROW, ROWS_GIVEN, KEPT_AT, KEPT_ROWS, FRACTIONS_AT, FRACTION_COLUMNS = range(TABLE_SIZE, TABLE_SIZE + 7)
+GIVEN_SIZE = TABLE_SIZE + 7
+
+
+@borrowing
+def is_plain(door: Int64s) -> bool:
+    """Are its texts such that Arrow takes them, and its fractions numbers? What is not a number is NULL elsewhere."""
+    columns = int64_rows(door[COLUMNS_AT], door[COLUMNS], OF_COLUMN)
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    for column in range(door[COLUMNS]):
+        value = values[column]
+        if value == 0:
+            continue
+        if columns[column, VALUE_KIND] == door[FRACTION]:
+            fraction = fraction_of(value)
+            if fraction != fraction:
+                return False
+        elif columns[column, STORED] == IN_TEXTS and letters_of(value, 0) == 0:
+            clear_error()
+            return False
+    return True
+
+
+@borrowing
+def key_object(door: Int64s) -> int:
+    """The key of the event as an object, to be given back; 0: there is no memory for it."""
+    fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    parts = door[KEYS_TO] - door[KEYS_FROM]
+    made = 0
+    if parts != 1:
+        made = tuple_of(parts)
+        if made == 0:
+            clear_error()
+            return 0
+    for part in range(parts):
+        value = values[fills[door[KEYS_FROM] + part, COLUMN]]
+        if value == 0:
+            value = door[NONE]
+        hold(value)
+        if parts == 1:
+            return int(value)
+        tuple_set(made, part, value)
+    return made
+
+
+@kernel
+def described(door: Int64s, at: int) -> int:
+    """Works out the key of the event and what is known of it; what is lacking, or 0."""
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    texts, bits = int64_rows(door[TEXTS_AT], door[TEXTS], OF_TEXTS), door[ALL_BITS]
+    for text in range(door[TEXTS]):
+        value = values[texts[text, 0]]
+        known = dict_item(texts[text, 1], value if value != 0 else door[NONE])
+        if known == 0:
+            return NEEDS_TEXT
+        said = whole_of(known, at + 8 * BEYOND)
+        bits = bits & said if door[ALL_BITS] != 0 else bits | said
+    if door[ONE_AT] != 0:
+        head, rooms = int64_row(door[ONE_AT], one_event.HEAD_SIZE), int64_row(at + 8 * ROOMS, 3)
+        rooms[0], rooms[1], rooms[2] = head[one_event.WHOLE_AT], head[one_event.NUMBER_AT], head[one_event.NULL_AT]
+        filled(door, rooms, door[ONE_FROM : ONE_TO + 1], 1, 0, at + 8 * BEYOND)
+        bits |= holding_cases(head, door[ONE_ASKED])
+    begins = True
+    if door[KINDS] >= 0:
+        kinds, kind = int64_rows(door[KINDS_AT], door[KINDS], OF_KIND), 0
+        while kind < door[KINDS] and kinds[kind, 0] != bits:
+            kind += 1
+        if kind == door[KINDS]:
+            door[BITS] = bits
+            return NEEDS_OWN_KIND
+        bits, begins = kinds[kind, 1], kinds[kind, 2] != 0
+    door[BITS], door[KEY] = bits, 0
+    if door[KEYS_TO] > door[KEYS_FROM]:
+        key = key_object(door)
+        if key == 0:
+            return NO_MEMORY
+        number = dict_item(door[KEYS_OF], key)
+        door[KEY] = -1 if number == 0 else whole_of(number, at + 8 * BEYOND)
+        give_back(key)
+        if door[KEY] < 0 and begins:
+            return NEEDS_KEY
+    return 0
+
+
+@borrowing
+def logged(door: Int64s) -> int:
+    """Puts the event into the log; 0: there is no memory for it."""
+    if door[EVENT] != 0 and list_append(door[LOG], door[EVENT]) != 0:
+        clear_error()
+        return 0
+    door[ROWS] += 1
+    door[USED] = 1
+    return 1
+
+
+@borrowing
+def read_again(door: Int64s, event: int) -> None:
+    """Reads the columns of a dict that the search reads; they are known to be plain."""
+    fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
+    columns = int64_rows(door[COLUMNS_AT], door[COLUMNS], OF_COLUMN)
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    for fill in range(door[READ_FROM], door[READ_TO]):
+        column = fills[fill, COLUMN]
+        value = dict_item(event, columns[column, 0])
+        values[column] = value
+        if value != 0 and int64_row(value + KIND, 1)[0] == door[NONE_KIND]:
+            values[column] = 0
+
+
+@kernel
+def released(door: Int64s) -> int:
+    """Takes in the dicts that the watermark has passed, and lets time pass; how much there is to report, or a hint."""
+    ring, mark = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[WATERMARK]
+    step = search_at(door[STEP_AT])
+    while door[RING_FIRST] < door[RING_LAST] and ring[door[RING_FIRST], 0] < mark:
+        first = door[RING_FIRST]
+        if door[STAGE] == FRESH:
+            door[EVENT] = list_item(door[WAITING], first)
+            door[TIME], door[KEY], door[BITS] = ring[first, 0], ring[first, 1], ring[first, 2]
+            door[UNTIL] = ring[first, 0]
+            read_again(door, door[EVENT])
+        found = step(door)
+        if found < 0:
+            return int(found)
+        door[STAGE] = FRESH
+        door[RING_FIRST] = first + 1
+    door[STAGE], door[UNTIL] = PASSES, mark
+    found = step(door)
+    if found >= 0:
+        door[STAGE] = FRESH
+    return int(found)
+
+
+@borrowing
+def held(door: Int64s, event: int, time: int, key: int, bits: int) -> int:
+    """Lets a copy of a dict wait, for which there is room; 0 if there is memory, too."""
+    ring, last = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[RING_LAST]
+    copied = dict_copy(event)  # the caller may use it again
+    if copied == 0 or list_append(door[WAITING], copied) != 0:
+        clear_error()
+        return NO_MEMORY
+    give_back(copied)
+    ring[last, 0], ring[last, 1], ring[last, 2] = time, key, bits
+    door[RING_LAST] = last + 1
+    return 0
+
+
+@kernel
+def arrived(given: PythonObject, at: int, how: int) -> int:
+    """Takes a dict in; how much there is to report, or why nothing has happened, or what hinders it."""
+    door, event = int64_row(at, PATTERN_DOOR_SIZE), address(given)
+    door[TAKEN] = 0
+    time = time_of(door, at, event, QUIET)
+    if time >= FAR or time < door[WATERMARK] or not is_plain(door):
+        return LONG_WAY
+    ring, last = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[RING_LAST]
+    if how == RELEASES and last > door[RING_FIRST] and time < ring[last - 1, 0]:
+        return OUT_OF_ORDER
+    if last >= door[RING_ROOM] or (how == RELEASES and (door[ROWS] > door[MOST_ROWS] or door[LOG] == 0)):
+        return NEEDS_ROOM
+    lacks = described(door, at)
+    if lacks != 0:
+        return lacks
+    if how == HOLDS:
+        return held(door, event, time, door[KEY], door[BITS])
+    for place, field in enumerate((WATERMARK, RING_FIRST, RING_LAST, EVENTS, ROWS)):
+        door[NOTED + place] = door[field]
+    door[TAKEN] = event
+    door[EVENTS] += 1
+    mark, key, bits = max(time - door[DELAY], door[WATERMARK]), door[KEY], door[BITS]
+    passes = mark > door[WATERMARK]
+    door[WATERMARK] = mark
+    # If nothing waits that could change what the event does, it is known now whether it does anything.
+    if passes and door[IDLE_AT] != 0 and (last == door[RING_FIRST] or ring[last - 1, 0] < mark) and time == mark:
+        found = released(door)
+        door[TIME], door[KEY], door[BITS] = time, key, bits
+        if found >= 0 and search_at(door[IDLE_AT])(door) != 0:
+            return found
+        lacks = held(door, event, time, key, bits)
+        return lacks if lacks != 0 else found
+    lacks = held(door, event, time, key, bits)
+    if lacks != 0:
+        return lacks
+    return released(door) if passes else 0
+
+
+@kernel
+def gone_on(at: int) -> int:
+    """Releases dicts, or goes on after what hindered it is out of the way."""
+    return released(int64_row(at, PATTERN_DOOR_SIZE))
+
+
+@borrowing
+def are_plain_rows(given: Int64s) -> bool:
+    """Do times never fall, and are all fractions numbers?"""
+    number, times = given[ROWS_GIVEN], int64_row(given[TIMES_AT], given[ROWS_GIVEN])
+    for row in range(1, number):
+        if times[row] < times[row - 1]:
+            return False
+    columns = int64_rows(given[FRACTIONS_AT], given[FRACTION_COLUMNS], OF_TABLE_COLUMN)
+    for place in range(given[FRACTION_COLUMNS]):
+        column = columns[place]
+        values = float64_rows(column[DATA_AT] + 8 * column[FIRST_ROW], 1, number)
+        for row in range(number):
+            if values[0, row] != values[0, row]:
+                valid = column[VALID_AT]
+                if valid == 0 or is_set(valid, column[FIRST_ROW] + row):
+                    return False
+    return True
+
+
+@kernel
+def checked_rows(given_at: int) -> int:
+    """1 if rows can be taken in as they are."""
+    given = int64_row(given_at, GIVEN_SIZE)
+    return 1 if are_plain_rows(given) else 0
+
+
+@kernel
+def rows_released(at: int, given_at: int) -> int:
+    """Takes in the rows that the watermark has passed; time passes elsewhere. What hinders it, or 0."""
+    door, given = int64_row(at, PATTERN_DOOR_SIZE), int64_row(given_at, GIVEN_SIZE)
+    times, kept = int64_row(given[TIMES_AT], given[ROWS_GIVEN]), int64_row(given[KEPT_AT], given[ROWS_GIVEN])
+    step, pause = search_at(door[STEP_AT]), given[NEXT_ROW] + UNTIL_A_PAUSE
+    door[EVENT] = 0
+    while given[NEXT_ROW] < given[ROWS_GIVEN]:
+        row = given[NEXT_ROW]
+        if times[row] >= door[WATERMARK]:
+            break
+        if row >= pause:
+            return PAUSED
+        fresh = door[STAGE] == FRESH
+        if fresh:
+            if not read_row(door, given, row):
+                return NO_MEMORY
+            lacks = described(door, at)
+            if lacks != 0:
+                give_back_row(door, given)
+                return lacks
+            door[TIME] = door[UNTIL] = times[row]
+            door[USED] = 0
+        found = step(door)
+        if fresh:
+            give_back_row(door, given)
+        if found < 0:
+            return int(found)
+        door[STAGE] = FRESH
+        if door[USED] != 0:
+            kept[given[KEPT_ROWS]] = row
+            given[KEPT_ROWS] += 1
+        given[NEXT_ROW] = row + 1
+    return 0
+
+
+arrive, go_on, check_rows, release_rows = Entry(arrived), Entry(gone_on), Entry(checked_rows), Entry(rows_released)

@@ -1,0 +1,193 @@
+"""What the kernels of `pattern_door` read: made for one pattern, whose search belongs to the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.incremental import dict_door as d
+from cepheid.engine.incremental import pattern_door as p
+from cepheid.engine.incremental.dict_events import DictColumns
+from cepheid.engine.incremental.gathering import held_kind, place_column
+from cepheid.engine.incremental.one_event import OneEvent
+from cepheid.engine.incremental.table_door import FALSE, TABLE_COLUMNS, TABLE_COLUMNS_AT, TRUE
+from cepheid.engine.kernels.memory import address_of_kernel
+
+FIRST_ROOM = 1024  # events that wait
+
+
+class Step(NamedTuple):
+    """How a search takes a step: its kernel and its array, and what it has to know of an event."""
+
+    kernel: Any
+    head: Int64s
+    keys: dict[Any, int]  # numbers of keys
+    key_names: Sequence[str]
+    texts: dict[str, dict[Any, int]]  # by column: what a text says, as bits...
+    all_bits: int  # ... that are and-ed (-1) or or-ed (0)
+    one: OneEvent | None  # conditions on one event
+    has_kinds: bool  # do bits say what kind of event it is?
+    attributes: Sequence[Any]  # what conditions read: name, kind
+    is_idle: Any = None  # the kernel that says whether an event does nothing
+
+
+class PatternEvents(DictColumns):
+    """Takes single events in, for a pattern."""
+
+    def __init__(self, schema: pa.Schema, time: str, delay: int) -> None:
+        super().__init__(schema, time, None, p.PATTERN_DOOR_SIZE)
+        self.time = time
+        self.door[d.DELAY], self.door[p.NONE], self.door[p.FRACTION] = delay, id(None), id(float)
+        self.waiting: list[Any] = []
+        self.fractions = [each.name for each in schema if each.type == pa.float64()]
+        self.wait_again([])
+
+    def look_at(self, step: Step) -> None:
+        """The search is another one than before."""
+        door = self.door
+        self.call, self.go_on = p.arrive.direct(), p.go_on.direct()
+        self._check_rows, self._release_rows = p.check_rows.direct(), p.release_rows.direct()
+        fills: list[tuple[int, ...]] = [(self.names.index(name), d.NOWHERE, 0, 0) for name in step.key_names]
+        door[p.KEYS_FROM], door[p.KEYS_TO] = 0, len(fills)
+        door[p.ONE_AT] = 0
+        if step.one is not None:
+            door[p.ONE_AT], door[p.ONE_ASKED] = step.one.head.ctypes.data, step.one.asked
+            door[p.ONE_FROM] = len(fills)
+            fills += self._fills(step.one.predicate.layout.attributes)
+            door[p.ONE_TO] = len(fills)
+        door[p.READ_FROM] = len(fills)
+        fills += self._fills(step.attributes)
+        door[p.READ_TO] = len(fills)
+        self._place("fills", np.array(fills or [(0,) * d.OF_FILL], np.int64), d.FILLS_AT, d.FILLS)
+        texts = [(self.names.index(name), id(known)) for name, known in step.texts.items()]
+        self._place("texts", np.array(texts or [(0, 0)], np.int64), p.TEXTS_AT)
+        door[p.TEXTS], door[p.ALL_BITS], door[p.KINDS] = len(texts), step.all_bits, 0 if step.has_kinds else -1
+        door[p.STEP_AT], door[p.SEARCH], door[p.KEYS_OF] = (
+            address_of_kernel(step.kernel),
+            step.head.ctypes.data,
+            id(step.keys),
+        )
+        door[p.IDLE_AT] = 0 if step.is_idle is None else address_of_kernel(step.is_idle)
+        door[p.STAGE] = p.FRESH
+        self._kept["step"], self._kinds = step, list[tuple[int, int, bool]]()
+        self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills} | set(step.texts))
+        self.reads_tables = all(held_kind(self._schema.field(name).type) >= 0 for name in self.columns_read)
+
+    def add_kind(self, bits: int, kind: int, begins: bool) -> None:
+        """A kind of events that is new."""
+        self._kinds.append((bits, kind, begins))
+        self._place("kinds", np.array(self._kinds, np.int64), p.KINDS_AT, p.KINDS)
+
+    def look_at_log(self, dicts: list[Any] | None, rows: int, most: int) -> None:
+        """The list that dicts are appended to, how many events the log has, and how many before it is looked at."""
+        door = self.door
+        door[d.LOG], door[d.ROWS], door[d.MOST_ROWS] = 0 if dicts is None else id(dicts), rows, most
+        self._kept["dicts"] = dicts
+
+    # --- events that wait -------------------------------------------------------------------------------------------
+
+    @property
+    def waits(self) -> list[Any]:
+        """The dicts that wait."""
+        return self.waiting[self.door[p.RING_FIRST] : self.door[p.RING_LAST]]
+
+    def wait_again(self, before: list[Any], room: int = 0) -> None:
+        """Begins with no dict that waits, and room for twice those that did."""
+        ring = np.zeros((max(FIRST_ROOM, 2 * len(before) + room), p.OF_RING), np.int64)
+        self.waiting = []
+        self.door[p.WAITING] = id(self.waiting)
+        self.door[p.RING_FIRST] = self.door[p.RING_LAST] = 0
+        self._place("ring", ring, p.RING_AT, p.RING_ROOM)
+
+    def make_room_to_wait(self, more: int = 1) -> None:
+        """Room for some more dicts that wait."""
+        first, last = int(self.door[p.RING_FIRST]), int(self.door[p.RING_LAST])
+        before, kept = self._kept["ring"][first:last], self.waiting[first:last]
+        self.wait_again(kept, more)
+        self.waiting += kept
+        self._kept["ring"][: len(kept)] = before
+        self.door[p.RING_LAST] = len(kept)
+
+    def sort(self) -> None:
+        """Puts dicts that wait into the order of time."""
+        first, last = int(self.door[p.RING_FIRST]), int(self.door[p.RING_LAST])
+        ring = self._kept["ring"]
+        order = np.argsort(ring[first:last, 0], kind="stable")
+        ring[first:last] = ring[first:last][order]
+        own = self.waiting[first:last]
+        self.waiting[first:last] = [own[place] for place in order.tolist()]
+
+    def newest_waiting(self) -> int:
+        """The latest time of a dict that waits."""
+        first, last = int(self.door[p.RING_FIRST]), int(self.door[p.RING_LAST])
+        return int(self._kept["ring"][last - 1, 0]) if last > first else -d.FAR
+
+    # --- rows of tables ---------------------------------------------------------------------------------------------
+
+    def rows_of(self, table: pa.Table) -> GivenRows | None:
+        """The rows of a table, if they can be taken in as they are."""
+        batches = table.to_batches() if self.reads_tables else []
+        if len(batches) != 1:
+            return None
+        given = GivenRows(self, table, batches[0])
+        return given if given.is_plain and self._check_rows(given.at) == 1 else None
+
+    def release_rows(self, given: GivenRows) -> int:
+        """Takes in the rows that the watermark has passed: what `rows_released` returns."""
+        returned: int = self._release_rows(self.at, given.at)
+        return returned
+
+
+class GivenRows:
+    """Rows of a table, some of which may wait."""
+
+    def __init__(self, events: PatternEvents, table: pa.Table, batch: pa.RecordBatch) -> None:
+        self.table, number = table, batch.num_rows
+        names = events.names
+        times = batch.column(names.index(events.time))
+        self.head = np.zeros(p.GIVEN_SIZE, np.int64)
+        self.at = int(self.head.ctypes.data)
+        self.is_plain = times.null_count == 0
+        columns, fractions = events.table_columns(events.columns_read), events.table_columns(events.fractions)
+        self.kept = np.zeros(number, np.int64)
+        self._held = columns, fractions, batch
+        for name, row in zip((*events.columns_read, *events.fractions), (*columns, *fractions), strict=True):
+            place_column(row, batch.column(names.index(name)))
+        head = self.head
+        head[TRUE], head[FALSE] = id(True), id(False)
+        head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
+        head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = fractions.ctypes.data, len(fractions)
+        data = times.buffers()[1]
+        head[p.TIMES_AT], head[p.ROWS_GIVEN] = data.address + 8 * times.offset, number
+        head[p.KEPT_AT] = self.kept.ctypes.data
+        when = np.frombuffer(data, np.int64, number, 8 * times.offset)
+        self.first, self.last = int(when[0]), int(when[-1])
+
+    @property
+    def next(self) -> int:
+        """The first row that waits."""
+        return int(self.head[p.NEXT_ROW])
+
+    @property
+    def is_done(self) -> bool:
+        """Has the watermark passed all rows?"""
+        return bool(self.head[p.NEXT_ROW] == self.head[p.ROWS_GIVEN])
+
+    def waits(self) -> pa.Table:
+        """The rows that wait."""
+        return self.table.slice(self.next)
+
+    def row(self) -> dict[str, Any]:
+        """The first row that waits."""
+        rows: list[dict[str, Any]] = self.table.slice(self.next, 1).to_pylist()
+        return rows[0]
+
+    def taken(self) -> Int64s:
+        """The rows that have gone into the log since the last call."""
+        number = int(self.head[p.KEPT_ROWS])
+        self.head[p.KEPT_ROWS] = 0
+        return self.kept[:number].copy()
