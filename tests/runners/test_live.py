@@ -321,3 +321,14 @@ def test_what_cannot_be_made() -> None:
     live.finish()
     with pytest.raises(cepheid.CepheidError, match="is finished"):
         live.send({"ts": 1})
+
+
+def test_a_condition_on_two_events_is_compiled_whatever_ran_before() -> None:
+    """Other calls may have run it as Python first; the search of a live query calls it by its address."""
+    schema = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
+    rows = [{"ts": at, "type": "ABC"[at // 2 % 3], "id": at % 2, "x": at * 7 % 11} for at in range(300)]
+    query = "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < c.x WITHIN 15"
+    found = cepheid.match(pa.Table.from_pylist(rows, schema), query)
+    live = cepheid.live(query, schema)
+    single = [match for row in rows for match in live.send(row)] + list(live.finish())
+    assert len(single) == found.num_rows > 0

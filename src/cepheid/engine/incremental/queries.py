@@ -21,6 +21,7 @@ from cepheid.engine.program.tables import KEYS_FROM, MERGEABLE
 from cepheid.engine.search.incremental_events import COMPARED
 from cepheid.engine.search.runs.moves import Widths
 from cepheid.engine.search.runs.scan import Machine
+from cepheid.engine.values.python_first import python_first
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import Pattern, edge, fewest, without
@@ -294,13 +295,17 @@ def _bits(bound: BoundQuery, variables: Any) -> int:
 
 
 def _compiled(plan: Plan) -> tuple[CompiledProgram, Graph | None]:
-    """The program of a query, for compiled or interpreted kernels."""
-    if plan.engine == "sequence":
-        order = tuple(range(len(plan.bound.positives) - 1, -1, -1))  # construction walks backwards
-        return compile_program(plan.bound, order=order, push=plan.push_predicates), None
-    if plan.is_lossy:
-        return compile_program(plan.bound, order="any", variants=True), None
-    return compile_runs(plan.bound)
+    """The program of a query, for compiled or interpreted kernels.
+
+    Its conditions are called by address and with columns that have no literals, so they never run as Python first.
+    """
+    with python_first(False):
+        if plan.engine == "sequence":
+            order = tuple(range(len(plan.bound.positives) - 1, -1, -1))  # construction walks backwards
+            return compile_program(plan.bound, order=order, push=plan.push_predicates), None
+        if plan.is_lossy:
+            return compile_program(plan.bound, order="any", variants=True), None
+        return compile_runs(plan.bound)
 
 
 def form_of(plan: Plan, schema: pa.Schema) -> Form:

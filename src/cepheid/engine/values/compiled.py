@@ -138,7 +138,7 @@ def compile_cases(
     else:
         with _compiling:
             call, compiled = _compiled(source, functions)
-        form = _python_form(source, functions, _most_calls(source, functions))
+        form = _python_form(source, functions, _most_calls(source, functions), ())
         form.calls = form.most or 0
     return Predicate(call, writer.layout(), some, compiled, source, names)
 
@@ -157,7 +157,7 @@ def _most_calls(source: str, functions: tuple[tuple[str, Any], ...]) -> int:
 
 @lru_cache(maxsize=256)
 def _python_form(
-    source: str, functions: tuple[tuple[str, Any], ...], most: int | None, lookups: tuple[Lookups, ...] = ()
+    source: str, functions: tuple[tuple[str, Any], ...], most: int | None, lookups: tuple[Lookups, ...]
 ) -> PythonForm:
     return new_form(_plain(source, functions)[0], most, lookups)
 
