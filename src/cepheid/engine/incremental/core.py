@@ -17,7 +17,7 @@ import pyarrow as pa
 from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.data.layout import BEGINS, MASK, POSITION, PRECISE_FACTS, TIME, Events
-from cepheid.engine.data.matches import NEVER, Chosen, Matches
+from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.data.value_index import no_index
 from cepheid.engine.incremental import by_queues, by_runs, by_stacks, linking
@@ -50,8 +50,7 @@ from cepheid.engine.limits import check_limit
 from cepheid.engine.retention import retained
 from cepheid.engine.scoring.edges import build_edges
 from cepheid.engine.search.incremental_events import Arrived, KeyNumbers, Reader
-from cepheid.engine.search.queues import QueueSearch, queue_search, scored_matches
-from cepheid.engine.search.queues.generate import Found as FoundByQueues
+from cepheid.engine.search.queues import QueueSearch, queue_search
 from cepheid.engine.search.runs.by_value import Waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import OVERFLOW
@@ -461,8 +460,9 @@ class Core:
         events = Events(facts, starts[: head[SIDE_KEYS] + 1].copy(), np.zeros((0, number), np.int64), True)
         rows = self.facts[ROW, laid[:number]]
         with briefly(brief and STOP[0] == 0):
-            search = self._by_runs if self.form.by_runs else self._by_stacks
-            found = (self._by_queues if self.form.by_queues else search)(compiled_for_now(self.form), events, read, rows, interval)
+            engine = self._by_runs if self.form.by_runs else self._by_stacks
+            search = self._by_queues if self.form.by_queues else engine
+            found = search(compiled_for_now(self.form), events, read, rows, interval)
         return [found] if len(found.known) else []
 
     def _by_stacks(
@@ -511,14 +511,15 @@ class Core:
             table = events.reshape(len(known), places)
             return Matches(tuple(Chosen(table[:, place]) for place in range(places)), known)
         sizes: Any = np.concatenate([each.sizes for each in found if each.sizes is not None])
-        if self.form.by_queues:
-            scores = np.concatenate([each.scores for each in found if each.scores is not None])
-            place = np.repeat(np.tile(np.arange(places), len(known)), sizes.reshape(-1))
-            begins = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])
-            return scored_matches(self.plan.bound, FoundByQueues(place, events, begins, scores, known))
+        scores = [each.scores for each in found if each.scores is not None]
+        probability = np.exp(np.concatenate(scores)) if scores else None
+        if not any(component.kleene for component in self.plan.bound.positives):
+            filled = np.full((len(known), places), MISSING, np.int64)
+            filled[sizes > 0] = events
+            return Matches(tuple(Chosen(rows) for rows in filled.T.copy()), known, probability=probability)
         order = np.arange(len(events), dtype=np.int32)
-        filled = np.array([len(known), len(events), 0], np.int64)
-        return matches_of(self.plan.bound, Listed(order, sizes, known, filled), events)
+        listed = Listed(order, sizes, known, np.array([len(known), len(events), 0], np.int64))
+        return replace(matches_of(self.plan.bound, listed, events), probability=probability)
 
 
 def _place_of(table: Any) -> tuple[int, int, int]:

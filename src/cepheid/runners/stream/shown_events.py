@@ -22,7 +22,7 @@ from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan
 def shown_at_once(
     log: EventLog, events: pa.Schema, found: Mapping[int, Matches], plans: Sequence[WorkerPlan]
 ) -> dict[int, pa.RecordBatch]:
-    """The rows of queries with one event for each variable, by the number of the query; others are left out."""
+    """The rows of queries without groups of events, by the number of the query; others are left out."""
     alike: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, matches in found.items():
         bound = plans[number].plan.bound
@@ -31,7 +31,7 @@ def shown_at_once(
             continue
         if kind != pa.int64() and not pa.types.is_timestamp(kind):
             continue
-        if all(each.offsets is None and not (each.rows == MISSING).any() for each in matches.chosen):
+        if all(each.offsets is None for each in matches.chosen):
             alike[(bound.schema.time, *bound.schema.names, len(matches.chosen))].append(number)
     shown: dict[int, pa.RecordBatch] = {}
     for numbers in alike.values():
@@ -48,18 +48,28 @@ def _shown(
     every = list(found.values())
     rows: list[Int64s] = [matches.chosen[place].rows for place in range(places) for matches in every]
     total = sum(map(len, every))
-    taken = dict(zip(events.names, log.arrays(np.concatenate(rows)), strict=True))
+    chosen = np.concatenate(rows).reshape(places, total)
+    missing = chosen == MISSING
+    some = missing.any(axis=1).tolist()
+    if any(some):  # another event of the match lies there, and is not shown
+        chosen = np.where(missing, chosen.max(axis=0), chosen)
+    taken = dict(zip(events.names, log.arrays(chosen.reshape(-1)), strict=True))
     times = times_of(pa.table({time: taken[time]}), time).reshape(places, total)
     kind = events.field(time).type
     arrays = [pa.array(each, pa.int64()).view(kind) for each in (times.min(axis=0), times.max(axis=0))]
+    kinds = pa.struct([(name, taken[name].type) for name in names])
     for place in range(places):
         own = [taken[name].slice(place * total, total) for name in names]
-        arrays.append(pa.StructArray.from_arrays(own, names))
-    shown, start, kinds = {}, 0, [array.type for array in arrays]
+        # Three times as quick as with a mask.
+        there = pa.py_buffer(np.packbits(~missing[place], bitorder="little")) if some[place] else None
+        arrays.append(pa.Array.from_buffers(kinds, total, [there], children=own))
+    shown, start = {}, 0
     for number, matches in found.items():
         schema = plans[number].schema
-        if schema.types == kinds:
-            own = [array.slice(start, len(matches)) for array in arrays] if len(found) > 1 else arrays
+        own = [array.slice(start, len(matches)) for array in arrays] if len(found) > 1 else arrays
+        if matches.probability is not None:
+            own = [*own, pa.array(matches.probability)]
+        if schema.types == [array.type for array in own]:
             shown[number] = pa.RecordBatch.from_arrays(own, schema=schema)
         start += len(matches)
     return shown

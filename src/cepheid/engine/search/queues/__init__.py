@@ -44,7 +44,7 @@ from cepheid.plan.operators import Hashed
 from cepheid.plan.physical import Plan
 from cepheid.plan.rules.recognise_equivalence import without_equalities
 
-__all__ = ["QueueSearch", "describe_edges", "queue_search", "run", "scored_matches"]
+__all__ = ["QueueSearch", "describe_edges", "queue_search", "run"]
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
@@ -78,9 +78,7 @@ class QueueSearch(NamedTuple):
     forward: CompiledProgram  # in the order of the pattern, which skip_till_next_match selects by
     scoring: Scoring
 
-    def found(
-        self, events: Events, columns: Columns, forward: Columns, when: tuple[int, int]
-    ) -> tuple[Found, Int64s]:
+    def found(self, events: Events, columns: Columns, forward: Columns, when: tuple[int, int]) -> tuple[Found, Int64s]:
         """The matches among events that lie as kernels read them, and what was counted; at most as many as may be."""
         plan, codes = self.plan, len(events.compared)
         scratch = new_scratch(self.compiled.slots, self.compiled.whole, self.compiled.number, codes)
@@ -131,7 +129,7 @@ def _search(
         "evaluations": int(counters[EVALUATED]),
         "killed": int(counters[KILLED]),
     }
-    matches = scored_matches(bound, found._replace(event=prepared.rows[found.event]))
+    matches = _scored(bound, found._replace(event=prepared.rows[found.event]))
     return replace(matches, counters=counted, truncated=bool(counters[OVERFLOW]))
 
 
@@ -216,7 +214,7 @@ def _decides(program: Program, known: list[int], ready: list[int], missing_last:
     return found
 
 
-def scored_matches(bound: BoundQuery, found: Found) -> Matches:
+def _scored(bound: BoundQuery, found: Found) -> Matches:
     """What was found, with the rows of its events, component by component."""
     count = len(found.begins) - 1
     match_of = np.repeat(np.arange(count), np.diff(found.begins))
