@@ -90,6 +90,10 @@ def test_what_only_kernels_call_is_a_part_of_them() -> None:
     assert result.library.get_pointer_to_function(result.fndesc.llvm_func_name) == 0
 
 
+def test_what_is_called_by_its_address_can_be_called_from_python_too() -> None:
+    assert twice(np.arange(5)) == 20
+
+
 def test_errors_of_a_part_keep_their_arguments() -> None:
     with pytest.raises(ValueError, match="too large") as raised:
         of_a_part(np.arange(5), 9)

@@ -15,7 +15,7 @@ from cepheid.engine.incremental.dict_events import DictColumns
 from cepheid.engine.incremental.gathering import held_kind, place_column
 from cepheid.engine.incremental.one_event import OneEvent
 from cepheid.engine.incremental.table_door import FALSE, TABLE_COLUMNS, TABLE_COLUMNS_AT, TRUE
-from cepheid.engine.kernels.memory import address_of_kernel, int64_row
+from cepheid.engine.kernels.memory import address_of_kernel
 
 FIRST_ROOM = 1024  # events that wait
 
@@ -161,9 +161,11 @@ class GivenRows:
         head[TRUE], head[FALSE] = id(True), id(False)
         head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
         head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = fractions.ctypes.data, len(fractions)
-        head[p.TIMES_AT], head[p.ROWS_GIVEN] = times.buffers()[1].address + 8 * times.offset, number
+        data = times.buffers()[1]
+        head[p.TIMES_AT], head[p.ROWS_GIVEN] = data.address + 8 * times.offset, number
         head[p.KEPT_AT] = self.kept.ctypes.data
-        self.first, self.last = (int(int64_row(head[p.TIMES_AT], number)[place]) for place in (0, -1))
+        when = np.frombuffer(data, np.int64, number, 8 * times.offset)
+        self.first, self.last = int(when[0]), int(when[-1])
 
     @property
     def next(self) -> int:

@@ -75,7 +75,7 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         if _interpreted.get():
             return self.py_func(*arguments)
-        return self.dispatcher()(*arguments)
+        return (self._for_python if self.address else self.dispatcher())(*arguments)
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
@@ -84,6 +84,12 @@ class Kernel:
     def signature(self) -> Any:
         """What it takes and returns: worked out when it is first asked for, not when its module is imported."""
         return signature_of(self.py_func)
+
+    @cached_property
+    def _for_python(self) -> Any:
+        """A copy that Python can call: code called by its address takes no Python objects. Only tests use it."""
+        with compiling(self):
+            return numba.njit(self.signature, **self.targetoptions)(self.py_func)
 
     def part(self) -> Any:
         """The function as other kernels see it."""

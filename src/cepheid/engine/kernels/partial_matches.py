@@ -54,6 +54,15 @@ class Nodes(NamedTuple):
     scratch: Scratch
 
 
+class PartialMatches(NamedTuple):
+    """Nodes and the conditions that they are tested by; kernels put it together, since it holds a function."""
+
+    program: Program
+    columns: Columns
+    predicate: PredicateCall
+    nodes: Nodes
+
+
 @kernel
 def new_nodes(size: int, slots: int, whole: int, number: int, codes: int, scratch: Scratch) -> Nodes:
     """Room for some nodes."""
@@ -123,10 +132,7 @@ def waits(program: Program, test: int, place: int, missing: int) -> bool:
 def joins(
     begins_groups: Int64s,
     compared: Int64Rows,
-    program: Program,
-    columns: Columns,
-    predicate: PredicateCall,
-    nodes: Nodes,
+    partial: PartialMatches,
     node: int,
     event: int,
     place: int,
@@ -138,6 +144,7 @@ def joins(
     `missing` has the bits of missing components: those before the place, or all if they are known. `begins_groups`
     says of all events which groups they can be the first event of.
     """
+    program, columns, predicate, nodes = partial
     if node >= 0:
         for row in range(nodes.codes.shape[1]):
             if not agrees(compared[row, event], nodes.codes[node, row]):
@@ -164,10 +171,7 @@ def joins(
 @borrowing_by_address
 def add_node(
     compared: Int64Rows,
-    program: Program,
-    columns: Columns,
-    predicate: PredicateCall,
-    nodes: Nodes,
+    partial: PartialMatches,
     parent: int,
     node: int,
     event: int,
@@ -176,6 +180,7 @@ def add_node(
     missing: int,
 ) -> None:
     """Writes the node that adds an event to its parent."""
+    program, columns, predicate, nodes = partial
     nodes.entries[node, EVENT], nodes.entries[node, LEFT], nodes.entries[node, RIGHT] = event, parent, place
     for column in range(nodes.at.shape[1]):
         nodes.at[node, column] = nodes.at[parent, column] if parent >= 0 else 0
@@ -214,10 +219,9 @@ def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
 
 
 @borrowing_by_address
-def complete_holds(
-    program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes, last: int, missing: int
-) -> bool:
+def complete_holds(partial: PartialMatches, last: int, missing: int) -> bool:
     """Do the conditions hold for a complete match that had to wait until it was known which events are missing?"""
+    program, columns, predicate, nodes = partial
     nodes.scratch.missing[0] = missing
     for place in range(program.places):
         if (missing >> place) & 1 == 1:  # what its defaults say, once for the whole component
@@ -257,10 +261,9 @@ def holds_event(chosen: Int64s, length: int, event: int) -> bool:
 
 
 @borrowing_by_address
-def standing(
-    program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes, node: int, missing: int
-) -> int:
+def standing(partial: PartialMatches, node: int, missing: int) -> int:
     """The disjuncts whose positive part a complete match satisfies, as bits."""
+    program, columns, predicate, nodes = partial
     if not program.judged:
         return 1
     bits = 0

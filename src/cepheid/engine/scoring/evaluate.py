@@ -5,17 +5,17 @@ The same judgement for every search, whatever order it fills places in, and whet
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.timed import Stacks, Timed
 from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address
 from cepheid.engine.kernels.conditions import EVENT
-from cepheid.engine.kernels.partial_matches import Nodes, standing
-from cepheid.engine.program.tables import Program
+from cepheid.engine.kernels.partial_matches import PartialMatches, standing
 from cepheid.engine.scoring.confidence.alternatives import alternatives
 from cepheid.engine.scoring.confidence.competing import (
+    Chain,
     CompetingEvents,
     competing_events,
     has_competing_events,
@@ -47,14 +47,19 @@ from cepheid.engine.scoring.match_score import MatchScore
 Judged = tuple[float, float, int, int, float]  # probability, confidence, earliest, latest; above 0: too many steps
 
 
+class Known(NamedTuple):
+    """What is known of a match before its competing events are."""
+
+    exist: float  # the probability that all its events happened
+    ordered: float  # that they come in order and within the window; 0: this is found out instant by instant
+    size: int  # that of its shape if it was looked up in vain, else 0
+
+
 @called_by_address
 def score(
     timed: Timed,
     match_score: MatchScore,
-    chosen: Int64s,
-    low: Int64s,
-    high: Int64s,
-    table: Int64s,
+    chain: Chain,
     found: CompetingEvents,
     stand: int,
     ordered: float,
@@ -64,7 +69,8 @@ def score(
 
     One that scores 0 in every world is none: its confidence is 0.
     """
-    window, spans, length = match_score.window, match_score.spans, len(chosen)
+    window, spans, length = match_score.window, match_score.spans, len(chain.nodes)
+    chosen, low, high, table = room.chosen[:length], chain.low, chain.high, chain.table
     if ordered > 0.0 and len(found.keys) == 0:
         cost = expected_cost(low, high, table, window)
         if cost > match_score.budget:
@@ -103,28 +109,20 @@ def judge(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
-    program: Program,
-    columns: Columns,
-    predicate: PredicateCall,
-    nodes: Nodes,
-    part: int,
-    chain: Int64s,
-    low: Int64s,
-    high: Int64s,
-    table: Int64s,
-    missing: int,
+    partial: PartialMatches,
+    chain: Chain,
     size: int,
     room: Workspace,
 ) -> Judged:
-    """The worth of the match along a chain of nodes, whose events have the valid bounds low .. high.
+    """The worth of a match.
 
-    `table` has for each gap the table of its scores, `missing` the bits of the components that were not seen, `size` is
-    that of the match's shape if it was looked up in vain. What makes arrays is left to `judge_with_arrays`.
+    `size` is that of its shape if it was looked up in vain. What makes arrays is left to `judge_with_arrays`.
     """
-    length, holes, exist, memory = len(chain), 0, 1.0, room.memory
+    program, low, high = partial.program, chain.low, chain.high
+    length, holes, exist, memory = len(chain.nodes), 0, 1.0, room.memory
     chosen = room.chosen[:length]
     for index in range(length):
-        chosen[index] = nodes.entries[chain[index], EVENT]
+        chosen[index] = partial.nodes.entries[chain.nodes[index], EVENT]
         holes |= timed.holes[chosen[index]]
         exist *= timed.exists[chosen[index]]  # independently of all else
     if exist == 0.0:
@@ -132,17 +130,15 @@ def judge(
     ordered = ordered_within(timed, chosen, low, high, length, match_score.window, room)
     if ordered * exist < match_score.least[0]:
         return 0.0, 0.0, 0, 0, 0.0
-    simple = ordered if holes == 0 else 0.0  # what is 0 is found out instant by instant
+    simple = ordered if holes == 0 else 0.0
     effort = Effort(
         match_score.budget, match_score.tolerance, match_score.least[0] / exist, ordered if holes == 0 else 1.0
     )
-    if missing == 0 and not match_score.scored and not program.judged:
+    if chain.missing == 0 and not match_score.scored and not program.judged:
         found, keys, branches = 0, room.found[0], room.found[1]
         if has_competing_events(program):
             into = CompetingEvents(keys, branches)
-            found = write_competing_events(
-                timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, 0, into
-            )
+            found = write_competing_events(timed, match_score, stacks, partial, chain, into)
         if found == 0 and simple > 0.0:
             return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
         if found > 0:
@@ -161,26 +157,7 @@ def judge(
                     slot = place_in_memory(memory, size)
                     remember(memory, slot, size, low[0], confidence, earliest, latest, False)
                 return 1.0, confidence * exist, earliest, latest, 0.0
-    return judge_with_arrays(
-        timed,
-        match_score,
-        stacks,
-        program,
-        columns,
-        predicate,
-        nodes,
-        part,
-        chain,
-        low,
-        high,
-        table,
-        missing,
-        size,
-        simple,
-        exist,
-        effort,
-        room,
-    )
+    return judge_with_arrays(timed, match_score, stacks, partial, chain, Known(exist, simple, size), effort, room)
 
 
 @called_by_address
@@ -188,40 +165,28 @@ def judge_with_arrays(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
-    program: Program,
-    columns: Columns,
-    predicate: PredicateCall,
-    nodes: Nodes,
-    part: int,
-    chain: Int64s,
-    low: Int64s,
-    high: Int64s,
-    table: Int64s,
-    missing: int,
-    size: int,
-    simple: float,
-    exist: float,
+    partial: PartialMatches,
+    chain: Chain,
+    known: Known,
     effort: Effort,
     room: Workspace,
 ) -> Judged:
     """The same for matches that need more than running sums."""
-    length, memory, chosen = len(chain), room.memory, room.chosen[: len(chain)]
+    length, memory, low, high = len(chain.nodes), room.memory, chain.low, chain.high
+    exist, simple, size = known
     found, stand = CompetingEvents(np.empty(0, np.int64), np.empty(0, np.int64)), 1
-    if has_competing_events(program):
-        found = competing_events(
-            timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, missing
-        )
-    if len(found.keys) > 0 or program.judged:
-        stand = standing(program, columns, predicate, nodes, chain[length - 1], missing)
+    if has_competing_events(partial.program):
+        found = competing_events(timed, match_score, stacks, partial, chain)
+    if len(found.keys) > 0 or partial.program.judged:
+        stand = standing(partial, chain.nodes[length - 1], chain.missing)
     if stand == 0:
         return 0.0, 0.0, 0, 0, 0.0
     if match_score.scored:
-        probability, confidence, earliest, latest, cost = score(
-            timed, match_score, chosen, low, high, table, found, stand, simple, room
-        )
+        probability, confidence, earliest, latest, cost = score(timed, match_score, chain, found, stand, simple, room)
         return probability * exist, confidence * exist, earliest, latest, max(cost, 0.0)
     if simple > 0.0 and len(found.keys) == 0:
         return 1.0, min(simple, 1.0) * exist, low[0], high[length - 1], 0.0
+    chosen = room.chosen[:length]
     confidence, earliest, latest, cost = alternatives(
         timed, chosen, low, high, match_score.window, found, stand, unweighed(), effort
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from cepheid.engine.incremental.gathering import Places, gather
 Event = dict[str, Any]
 FEW = 64  # events that are taken one by one
 SOME = 1_000  # events that a kernel gathers
+_PLAIN = {pa.int64(), pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us")}
 
 
 @dataclass
@@ -130,12 +132,19 @@ class EventLog:
             return self.dicts is not None
         return all(self.parts[bisect_right(self.starts, row) - 1].events is not None for row in rows)
 
+    @cached_property
+    def has_plain_types(self) -> bool:
+        """Are values the same after they were Python's? A time with nanoseconds is not, for one."""
+        return all(field.type in _PLAIN for field in self._schema)
+
     def event(self, row: int) -> Event:
-        """A dict that came."""
+        """An event as a dict: the one that came, or a row of a table."""
         place = bisect_right(self.starts, row) - 1
         events = self.parts[place].events
-        assert events is not None
-        return events[row - self.starts[place]]
+        if events is not None:
+            return events[row - self.starts[place]]
+        (event,) = self._single(row).to_pylist()
+        return event  # type: ignore[no-any-return]
 
     def value(self, row: int, name: str) -> Any:
         """One value of an event."""

@@ -21,7 +21,7 @@ from cepheid.engine.search.flink.finalized import Retained, compacted, nearest_d
 from cepheid.engine.search.flink.run import Search
 from cepheid.plan.options import Limits
 from cepheid.runners.results import assemble_steps
-from cepheid.runners.stream.event_log import Event
+from cepheid.runners.stream.event_log import FEW, Event
 from cepheid.runners.stream.pushed import Place, PushedSearch
 
 
@@ -114,6 +114,7 @@ class FlinkTakesEvents:
         automaton = pushed.search.automaton
         self.time, self.steps = automaton.schema.time, list(automaton.lists.items())
         self.names = pushed.schema.names
+        self.told: pa.Schema | None = None  # the result's, once there was a table of it
 
     def begin(self, events: PatternEvents) -> None:
         """Says what a step is, now that the search is another one."""
@@ -171,8 +172,10 @@ class FlinkTakesEvents:
         if found is None:
             return []
         rows = found.row.tolist()
-        if as_table or pushed.partial or not pushed.log.are_dicts(rows):
+        few = self.told is not None and len(rows) <= FEW and pushed.log.has_plain_types
+        if pushed.partial or not (few if as_table else pushed.log.are_dicts(rows)):
             table = pushed.assembled(found)
+            self.told = table.schema
             return table if as_table else table.to_pylist()
         steps, first, made, names = found.step.tolist(), found.first.tolist(), [], self.names
         for low, high in pairwise(first):
@@ -183,4 +186,4 @@ class FlinkTakesEvents:
                 own = [event for event, at in zip(shown, steps[low:high], strict=True) if at == number]
                 row[step] = own if many else own[0] if own else None
             made.append(row)
-        return made
+        return pa.Table.from_pylist(made, self.told) if as_table else made

@@ -19,7 +19,7 @@ from cepheid.engine.search.row_pattern.run import arranged, assemble
 from cepheid.language.match_recognize.bound import BoundClause, Column, MatchNumber, Navigate
 from cepheid.language.match_recognize.limits import check_matches
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
-from cepheid.runners.stream.event_log import Event, EventLog
+from cepheid.runners.stream.event_log import FEW, Event, EventLog
 from cepheid.runners.stream.pushed import Place, PushedSearch
 
 
@@ -118,6 +118,7 @@ class RowTakesEvents:
     def __init__(self, pushed: PushedRows) -> None:
         self.pushed, self.keys = pushed, pushed.clause.partition_by
         self.measures = RowMeasures.of(pushed.clause, pushed.core.program)
+        self.told: pa.Schema | None = None  # the result's, once there was a table of it
 
     def begin(self, events: PatternEvents) -> None:
         """Says what a step is, now that the search is another one."""
@@ -170,12 +171,15 @@ class RowTakesEvents:
         number = int(core.batch[r.FOUND])
         if number > pushed.most:
             check_matches(core.matches_found, pushed.most)
-        if self.measures is not None and not as_table and number:
-            return self.measures.rows(core, pushed.log, number)
+        few = self.told is not None and number <= FEW and pushed.log.has_plain_types
+        if self.measures is not None and number and (few or not as_table):
+            rows = self.measures.rows(core, pushed.log, number)
+            return pa.Table.from_pylist(rows, self.told) if as_table else rows
         found = core.found_alone()
         if not len(found.places):
             return []
         table = pushed.assembled(found)
+        self.told = table.schema
         return table if as_table else table.to_pylist()
 
 
@@ -245,6 +249,7 @@ class RowMeasures:
                 elif dicts is not None and value >= first:
                     row[name] = dicts[value - first].get(column)
                 else:
-                    row[name] = log.value(value, column)
+                    known = log.value(value, column)
+                    row[name] = known if known == known else None  # what is not a number is NULL
             made.append(row)
         return made

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cepheid.engine.data.arrays import Int64Rows, Int64s
-from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.timed import Stacks, Timed, between, first_beyond, first_reaching
 from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address, inlined, kernel
 from cepheid.engine.kernels.conditions import EVENT, RIGHT, agrees, holds, test_holds
-from cepheid.engine.kernels.partial_matches import Nodes, joins, load, put_event
+from cepheid.engine.kernels.partial_matches import Nodes, PartialMatches, joins, load, put_event
 from cepheid.engine.program.tables import (
     AFTER_PLACE,
     BEGIN,
@@ -36,6 +35,17 @@ class CompetingEvents(NamedTuple):
 
     keys: Int64s
     branches: Int64s
+
+
+class Chain(NamedTuple):
+    """A complete match: the nodes along it, and what is known of their events."""
+
+    part: int  # the partition
+    nodes: Int64s
+    low: Int64s  # the valid bounds of each event
+    high: Int64s
+    table: Int64s  # of each gap the table of its scores
+    missing: int  # bits of the components that were not seen
 
 
 NO_SPACE = -1
@@ -65,16 +75,14 @@ def has_competing_events(program: Program) -> bool:
 @borrowing_by_address
 def killing(
     compared: Int64Rows,
-    program: Program,
-    columns: Columns,
-    predicate: PredicateCall,
-    nodes: Nodes,
+    partial: PartialMatches,
     node: int,
     negation: int,
     event: int,
     missing: int,
 ) -> int:
     """The disjuncts in which an event of a negated component would kill a complete match, as bits (-1: in all)."""
+    program, columns, predicate, nodes = partial
     for row in range(nodes.codes.shape[1]):
         if not agrees(compared[row, event], nodes.codes[node, row]):
             return 0
@@ -97,10 +105,7 @@ def killing(
 def could_join(
     begins_groups: Int64s,
     compared: Int64Rows,
-    program: Program,
-    columns: Columns,
-    predicate: PredicateCall,
-    nodes: Nodes,
+    partial: PartialMatches,
     node: int,
     event: int,
     place: int,
@@ -110,8 +115,9 @@ def could_join(
 
     What defaults say of this place in the stead of missing events then is a condition of this place, too.
     """
+    program, columns, predicate, nodes = partial
     begins = nodes.entries[node, RIGHT] != place
-    if not joins(begins_groups, compared, program, columns, predicate, nodes, node, event, place, begins, missing):
+    if not joins(begins_groups, compared, partial, node, event, place, begins, missing):
         return False
     if missing == 0:
         return True
@@ -136,25 +142,16 @@ def competing_events(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
-    program: Program,
-    columns: Columns,
-    predicate: PredicateCall,
-    nodes: Nodes,
-    part: int,
-    chain: Int64s,
-    low: Int64s,
-    high: Int64s,
-    missing: int,
+    partial: PartialMatches,
+    chain: Chain,
 ) -> CompetingEvents:
-    """Everyone who could disturb the match along a chain of nodes, whose events have the valid bounds low .. high."""
+    """Everyone who could disturb a match."""
     size, found = 16, NO_SPACE
     room = CompetingEvents(np.empty(0, np.int64), np.empty(0, np.int64))
     while found == NO_SPACE:
         size *= 2
         room = CompetingEvents(np.empty(size, np.int64), np.empty(size, np.int64))
-        found = write_competing_events(
-            timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, missing, room
-        )
+        found = write_competing_events(timed, match_score, stacks, partial, chain, room)
     keys, branches = merged(room.keys[:found], room.branches[:found])
     return CompetingEvents(keys, branches)
 
@@ -164,30 +161,25 @@ def write_competing_events(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
-    program: Program,
-    columns: Columns,
-    predicate: PredicateCall,
-    nodes: Nodes,
-    part: int,
-    chain: Int64s,
-    low: Int64s,
-    high: Int64s,
-    missing: int,
+    partial: PartialMatches,
+    chain: Chain,
     room: CompetingEvents,
 ) -> int:
     """Writes them, as they are found: some several times; returns how many, or NO_SPACE."""
-    length, keys, branches = len(chain), room.keys, room.branches
-    gaps, last = length + 1, chain[length - 1]
+    program, nodes, part, missing = partial.program, partial.nodes, chain.part, chain.missing
+    low, high, keys, branches = chain.low, chain.high, room.keys, room.branches
+    length = len(chain.nodes)
+    gaps, last = length + 1, chain.nodes[length - 1]
     found = 0
     untied = missing == 0 and nodes.codes.shape[1] == 0
     first = 1 if program.strategy != SKIP_ANY else length
     for blocking in range(first, length + program.negatives):
         negation, node, selected = blocking - length, last, program.strategy == CONTIGUOUS
         if blocking < length:  # what could have been selected in this gap
-            node = chain[blocking - 1]
+            node = chain.nodes[blocking - 1]
             stack = nodes.entries[node, RIGHT]
             if program.place[stack, KLEENE] == 0:  # else an open group is only held up by what it could take
-                stack = nodes.entries[chain[blocking], RIGHT]
+                stack = nodes.entries[chain.nodes[blocking], RIGHT]
             if program.strategy == CONTIGUOUS:
                 stack = program.places + program.negatives  # everyone
             else:  # nothing to test: whatever lies in the stack could have been selected
@@ -197,7 +189,7 @@ def write_competing_events(
         else:
             stack, gap = program.places + negation, length
             for index in range(length - 1, -1, -1):  # the first event behind it that was seen
-                if nodes.entries[chain[index], RIGHT] > program.negations[negation, AFTER_PLACE]:
+                if nodes.entries[chain.nodes[index], RIGHT] > program.negations[negation, AFTER_PLACE]:
                     gap = index
             start = low[gap - 1] + 1 if gap > 0 else low[length - 1] - match_score.window + 1
             stop = high[gap] - 1 if gap < length else high[0] + match_score.window - 1
@@ -207,14 +199,12 @@ def write_competing_events(
             event = stacks.member[index]
             if timed.upper[event] < start or between(timed, event, start, stop) == 0.0:
                 continue
-            if is_in_chain(nodes, chain, event):
+            if is_in_chain(nodes, chain.nodes, event):
                 continue
             bits = 0
             if blocking >= length:
-                bits = killing(timed.compared, program, columns, predicate, nodes, last, negation, event, missing)
-            elif selected or could_join(
-                timed.begins, timed.compared, program, columns, predicate, nodes, node, event, stack, missing
-            ):
+                bits = killing(timed.compared, partial, last, negation, event, missing)
+            elif selected or could_join(timed.begins, timed.compared, partial, node, event, stack, missing):
                 bits = -1
             if bits == 0:
                 continue

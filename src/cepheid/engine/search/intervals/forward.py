@@ -21,6 +21,7 @@ from cepheid.engine.kernels.arrays import grown
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.partial_matches import (
     Nodes,
+    PartialMatches,
     add_node,
     complete_holds,
     holds_event,
@@ -31,6 +32,7 @@ from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, SKIP_NEXT, Program
 from cepheid.engine.scoring.confidence.bounds import tighten
+from cepheid.engine.scoring.confidence.competing import Chain
 from cepheid.engine.scoring.confidence.order import Workspace, ordered_within, precedes, workspace
 from cepheid.engine.scoring.edges import CERTAIN, CLOSED
 from cepheid.engine.scoring.evaluate import judge
@@ -227,10 +229,7 @@ class Forward(NamedTuple):
     timed: Timed
     match_score: MatchScore
     stacks: Stacks
-    program: Program
-    columns: Columns
-    predicate: PredicateCall
-    nodes: Nodes
+    partial: PartialMatches
     room: Workspace
     steps: Int64s  # 0, 1, 2 and so on
     counters: Int64s
@@ -246,12 +245,12 @@ def next_event(search: Forward, path: Path, part: int) -> int:
 
     One that cannot come there is passed over: it is in the path, or too late.
     """
-    depth, nodes = path.depth[0], search.nodes
+    depth, nodes = path.depth[0], search.partial.nodes
     source, goal = path.place[depth - 1] if depth > 0 else -1, path.goal[depth]
     if path.cursor[depth] >= path.stop[depth]:
         # All that could fill this place has been tried; now the next one that may come behind.
         left = source >= 0 and nodes.closed[depth - 1] == 0  # an open group that may not be left
-        timed, match_score, stacks, program = search.timed, search.match_score, search.stacks, search.program
+        timed, match_score, stacks, program = search.timed, search.match_score, search.stacks, search.partial.program
         if left or not aim(timed, match_score, stacks, program, path, part, depth, goal + 1, False):
             path.depth[0] -= 1
         return NOBODY
@@ -262,7 +261,7 @@ def next_event(search: Forward, path: Path, part: int) -> int:
         return NOBODY
     if holds_event(path.event, depth, event):
         return NOBODY
-    if goal == source and search.program.place[source, KLEENE] == 0:
+    if goal == source and search.partial.program.place[source, KLEENE] == 0:
         return NOBODY
     return event  # type: ignore[no-any-return]
 
@@ -270,14 +269,12 @@ def next_event(search: Forward, path: Path, part: int) -> int:
 @borrowing
 def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
     """May the event come at the end of the path, and is some world left that is worth it? Then it is put there."""
-    timed, match_score, program, nodes = search.timed, search.match_score, search.program, search.nodes
-    depth, columns, predicate = path.depth[0], search.columns, search.predicate
+    timed, match_score, partial = search.timed, search.match_score, search.partial
+    depth, program = path.depth[0], partial.program
     source, goal = path.place[depth - 1] if depth > 0 else -1, path.goal[depth]
     begins = goal != source
     search.counters[EVALUATED] += 1
-    if not joins(
-        timed.begins, timed.compared, program, columns, predicate, nodes, depth - 1, event, goal, begins, skipped
-    ):
+    if not joins(timed.begins, timed.compared, partial, depth - 1, event, goal, begins, skipped):
         return False
     if program.strategy == SKIP_NEXT and not match_score.scored and depth > 0 and timed.exists[event] >= 1.0:
         # It would be selected for certain by then; an open group is only held up by what it could take.
@@ -293,7 +290,7 @@ def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
             < match_score.least[0]
         ):
             return False
-    add_node(timed.compared, program, columns, predicate, nodes, depth - 1, depth, event, goal, begins, skipped)
+    add_node(timed.compared, partial, depth - 1, depth, event, goal, begins, skipped)
     search.counters[PARTIAL] += 1
     search.counters[PEAK] = max(search.counters[PEAK], depth + 1)
     return True
@@ -302,36 +299,24 @@ def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
 @borrowing
 def report_path(search: Forward, path: Path, asked: SearchRequest, part: int, skipped: int, results: Results) -> bool:
     """Judges the path if it is a match, and puts it to the results if it is worth it; False: the search must end."""
-    timed, match_score, program, nodes = search.timed, search.match_score, search.program, search.nodes
-    depth, places, counters = path.depth[0], search.program.places, search.counters
+    timed, match_score, partial = search.timed, search.match_score, search.partial
+    depth, places, counters = path.depth[0], partial.program.places, search.counters
     event, goal = path.event[depth], path.goal[depth]
     ends_here, behind = goal == places - 1, match_score.number[goal + 1, places]
     known = completion_of(timed, match_score, path.event[0], event, ends_here)
     # With an open end, the first component must have been seen.
-    complete = behind != CLOSED and nodes.closed[depth] == 1 and (ends_here or path.place[0] == 0)
+    complete = behind != CLOSED and partial.nodes.closed[depth] == 1 and (ends_here or path.place[0] == 0)
     if not complete or known <= asked.after or known > asked.until or not may_end(match_score, path, depth):
         return True
     missing = skipped | ((1 << places) - (1 << (goal + 1)))
-    if missing != 0 and not complete_holds(program, search.columns, search.predicate, nodes, depth, missing):
+    if missing != 0 and not complete_holds(partial, depth, missing):
         return True
     counters[JUDGED] += 1
     path.table[depth + 1] = behind
+    low, high = path.low[depth, : depth + 1], path.high[depth, : depth + 1]
+    chain = Chain(part, search.steps[: depth + 1], low, high, path.table[: depth + 2], missing)
     probability, confidence, earliest, latest, cost = judge(
-        timed,
-        match_score,
-        search.stacks,
-        program,
-        search.columns,
-        search.predicate,
-        nodes,
-        part,
-        search.steps[: depth + 1],
-        path.low[depth, : depth + 1],
-        path.high[depth, : depth + 1],
-        path.table[: depth + 2],
-        missing,
-        0,
-        search.room,
+        timed, match_score, search.stacks, partial, chain, 0, search.room
     )
     if cost > 0.0:
         search.cost[0] = cost
@@ -350,12 +335,12 @@ def report_path(search: Forward, path: Path, asked: SearchRequest, part: int, sk
 @borrowing
 def search_paths(search: Forward, path: Path, asked: SearchRequest, part: int, results: Results) -> int:
     """Follows all paths of a partition from where the path stands. DONE, FULL or STOPPED."""
-    program = search.program
+    program, nodes = search.partial.program, search.partial.nodes
     while path.depth[0] >= 0:
         if stop_flag() != 0:
             return STOPPED
         depth = path.depth[0]
-        if depth == len(path.event) or depth == len(search.nodes.closed) or is_full(results, depth + 1):
+        if depth == len(path.event) or depth == len(nodes.closed) or is_full(results, depth + 1):
             return FULL
         goal = path.goal[depth]
         event = next_event(search, path, part)
@@ -407,9 +392,8 @@ def search_forward(
             if is_full(results, depth + 1):
                 results = with_room(results, depth + 1)
             steps = np.arange(len(path.event))
-            search = Forward(
-                timed, match_score, stacks, program, columns, predicate, nodes, room, steps, counters, cost
-            )
+            partial = PartialMatches(program, columns, predicate, nodes)
+            search = Forward(timed, match_score, stacks, partial, room, steps, counters, cost)
             ended = search_paths(search, path, asked, part, results)
         if ended == STOPPED:
             break

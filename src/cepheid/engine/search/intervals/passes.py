@@ -18,10 +18,8 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import Stacks, Timed, first_beyond
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
-from cepheid.engine.kernels.partial_matches import Nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition
-from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.match_score import MatchScore
 from cepheid.engine.search.intervals.joining import REFUSED, Run, joins, likely_among, new_run
 from cepheid.engine.search.intervals.results import (
@@ -39,7 +37,7 @@ from cepheid.engine.search.intervals.results import (
     no_results,
     with_room,
 )
-from cepheid.engine.search.intervals.sequences import Complete, Judging, new_judging, report
+from cepheid.engine.search.intervals.sequences import Complete, InPatternOrder, Judging, Placed, new_judging, report
 
 
 class Pass(NamedTuple):
@@ -175,21 +173,18 @@ def any_state(
     match_score: MatchScore,
     stacks: Stacks,
     starts: Int64s,
-    program: Program,
-    columns: Columns,
+    query: InPatternOrder,
     predicate: PredicateCall,
-    nodes: Nodes,
-    placed: Program,
-    placed_columns: Columns,
+    placed: Placed,
     placed_predicate: PredicateCall,
     asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions; partition k is starts[k]:starts[k + 1]."""
-    length = program.places
+    length = query.program.places
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
-    judging = new_judging(timed, program, columns, predicate, nodes)
-    joined = new_run(timed, match_score, program, placed, counters)
-    search = Pass(timed, match_score, stacks, placed_columns, placed_predicate, judging, joined, cost)
+    judging = new_judging(timed, query, predicate)
+    joined = new_run(timed, match_score, query.program, placed.program, counters)
+    search = Pass(timed, match_score, stacks, placed.columns, placed_predicate, judging, joined, cost)
     pool = Pool(
         np.empty((256, length), np.int64), np.empty(256, np.int64), np.empty(256, np.int64), np.zeros(4, np.int64)
     )
@@ -355,21 +350,18 @@ def sorted_pass(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
-    program: Program,
-    columns: Columns,
+    query: InPatternOrder,
     predicate: PredicateCall,
-    nodes: Nodes,
-    placed: Program,
-    placed_columns: Columns,
+    placed: Placed,
     placed_predicate: PredicateCall,
     asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, with events in query order."""
-    length = program.places
+    length = query.program.places
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
-    judging = new_judging(timed, program, columns, predicate, nodes)
-    joined = new_run(timed, match_score, program, placed, counters)
-    search = Pass(timed, match_score, stacks, placed_columns, placed_predicate, judging, joined, cost)
+    judging = new_judging(timed, query, predicate)
+    joined = new_run(timed, match_score, query.program, placed.program, counters)
+    search = Pass(timed, match_score, stacks, placed.columns, placed_predicate, judging, joined, cost)
     queue = new_queue(length, 64)
     for part in range(stacks.begin.shape[1] - 1):
         events, goals, least = query_order(timed, stacks, length, part)

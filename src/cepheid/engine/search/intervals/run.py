@@ -17,6 +17,7 @@ from cepheid.engine.search.intervals.query import IntervalQuery, compile_conditi
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
 from cepheid.engine.search.intervals.results import SearchRequest
 from cepheid.engine.search.intervals.search import search
+from cepheid.engine.search.intervals.sequences import InPatternOrder, Placed
 from cepheid.engine.search.intervals.steps import steps_of
 from cepheid.errors import EngineError, closest
 from cepheid.plan.physical import Plan
@@ -65,8 +66,8 @@ def run_sequences(
     asked: Order = "any" if method in ("any-state", "sorted") else order
     placed: Any = query if forward else compile_conditions(plan, events, prepared, asked)
     events_and_query: Any = (prepared.timed, query.match_score, prepared.stacks)
-    judged: Any = (query.program, query.columns, query.predicate, query.nodes)
-    searching: Any = (placed.program, placed.columns, placed.predicate)
+    judged: Any = (InPatternOrder(query.program, query.columns, query.nodes), query.predicate)
+    searching: Any = (Placed(placed.program, placed.columns), placed.predicate)
     asked_for = SearchRequest(after, until, limits.max_matches, limits.max_partial_matches)
     kernel: Any
     match method:

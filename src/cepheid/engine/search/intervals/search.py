@@ -16,10 +16,8 @@ from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.timed import Stacks, Timed
 from cepheid.engine.kernels.compile import borrowing, search_kernel
-from cepheid.engine.kernels.partial_matches import Nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
-from cepheid.engine.program.tables import Program
 from cepheid.engine.scoring.confidence.competing import has_competing_events
 from cepheid.engine.scoring.confidence.order import counted
 from cepheid.engine.scoring.match_score import MatchScore, completion_of
@@ -38,7 +36,7 @@ from cepheid.engine.search.intervals.results import (
     put,
     with_room,
 )
-from cepheid.engine.search.intervals.sequences import Complete, Judging, new_judging, report
+from cepheid.engine.search.intervals.sequences import Complete, InPatternOrder, Judging, new_judging, report
 from cepheid.engine.search.intervals.steps import Steps, begin_search, next_match
 
 
@@ -101,10 +99,8 @@ def search(
     timed: Timed,
     match_score: MatchScore,
     stacks: Stacks,
-    program: Program,
-    columns: Columns,
+    query: InPatternOrder,
     predicate: PredicateCall,
-    nodes: Nodes,
     steps: Steps,
     placed_columns: Columns,
     placed_predicate: PredicateCall,
@@ -114,9 +110,9 @@ def search(
 
     `placed_columns` and `placed_predicate` are for the conditions as they are tested in the order of the steps.
     """
-    length, plain = program.places, not has_competing_events(program)
+    length, plain = query.program.places, not has_competing_events(query.program)
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
-    judging = new_judging(timed, program, columns, predicate, nodes)
+    judging = new_judging(timed, query, predicate)
     searching = Search(timed, match_score, stacks, steps, placed_columns, placed_predicate, judging, counters, cost)
     for part in range(stacks.begin.shape[1] - 1):
         begin_partition(match_score)

@@ -12,9 +12,10 @@ from cepheid.engine.data.columns import Columns, PredicateCall
 from cepheid.engine.data.timed import Stacks, Timed, widest
 from cepheid.engine.kernels.compile import borrowing_by_address, inlined, kernel
 from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
-from cepheid.engine.kernels.partial_matches import Nodes
+from cepheid.engine.kernels.partial_matches import Nodes, PartialMatches
 from cepheid.engine.output.top import raise_bar
 from cepheid.engine.program.tables import Program
+from cepheid.engine.scoring.confidence.competing import Chain
 from cepheid.engine.scoring.confidence.memory import fits_decide, is_worth_asking, shape_of
 from cepheid.engine.scoring.confidence.order import Workspace, workspace
 from cepheid.engine.scoring.edges import CERTAIN
@@ -31,13 +32,25 @@ from cepheid.engine.search.intervals.results import (
 )
 
 
-class Judging(NamedTuple):
-    """The query in the order of the pattern, which matches are judged by, and room for that."""
+class InPatternOrder(NamedTuple):
+    """A query whose places are filled in the order of the pattern, but for its predicate."""
 
     program: Program
     columns: Columns
-    predicate: PredicateCall
     nodes: Nodes
+
+
+class Placed(NamedTuple):
+    """The conditions as a search tests them, but for their predicate."""
+
+    program: Program
+    columns: Columns
+
+
+class Judging(NamedTuple):
+    """The query in the order of the pattern, which matches are judged by, and room for that."""
+
+    partial: PartialMatches
     chain: Int64s  # the nodes of a match, one after the other
     table: Int64s  # of each gap the table of its scores: all are certain
     room: Workspace
@@ -45,15 +58,13 @@ class Judging(NamedTuple):
 
 
 @kernel
-def new_judging(timed: Timed, program: Program, columns: Columns, predicate: PredicateCall, nodes: Nodes) -> Judging:
+def new_judging(timed: Timed, query: InPatternOrder, predicate: PredicateCall) -> Judging:
     """All that matches are judged by, with room for the widest interval."""
+    program, columns, nodes = query
     length = program.places
     room = workspace(widest(timed), length)
     return Judging(
-        program,
-        columns,
-        predicate,
-        nodes,
+        PartialMatches(program, columns, predicate, nodes),
         np.arange(length),
         np.full(length + 1, CERTAIN),
         room,
@@ -118,21 +129,13 @@ def report(
         for place in range(length):
             confidence *= timed.exists[at[place]]
     if not remembered:
-        as_nodes(judging.program, judging.nodes, timed, at)
+        as_nodes(judging.partial.program, judging.partial.nodes, timed, at)
         _, confidence, earliest, latest, cost = judge(
             timed,
             match_score,
             stacks,
-            judging.program,
-            judging.columns,
-            judging.predicate,
-            judging.nodes,
-            part,
-            judging.chain,
-            low,
-            high,
-            judging.table,
-            0,
+            judging.partial,
+            Chain(part, judging.chain, low, high, judging.table, 0),
             size,
             judging.room,
         )

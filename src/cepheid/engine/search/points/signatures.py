@@ -18,10 +18,11 @@ from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
-from cepheid.engine.kernels.partial_matches import Nodes, joins, standing
+from cepheid.engine.kernels.partial_matches import Nodes, PartialMatches, joins, standing
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, SKIP_NEXT, Program
 from cepheid.engine.scoring.confidence.bounds import tighten
-from cepheid.engine.scoring.confidence.competing import competing_events
+from cepheid.engine.scoring.confidence.competing import Chain, competing_events
+from cepheid.engine.scoring.edges import CERTAIN
 from cepheid.engine.scoring.match_score import MatchScore, completion_of
 
 
@@ -168,13 +169,13 @@ def latest_next(question: Question, nodes: Nodes, node: int, part: int) -> int:
         everyone = program.places + program.negatives
         nearest = next_by(stacks, timed.lower, part, everyone, timed.upper[event])
     if program.strategy == SKIP_NEXT and goal < program.places:
-        columns, predicate = question.columns, question.predicate
+        partial = PartialMatches(program, question.columns, question.predicate, nodes)
         end = stacks.begin[goal, part + 1]
         index = first_beyond(stacks, timed.lower, stacks.begin[goal, part], end, timed.upper[event])
         while index < end and timed.lower[stacks.member[index]] <= nearest:
             other = stacks.member[index]
             if timed.exists[other] >= 1.0 and joins(
-                timed.begins, timed.compared, program, columns, predicate, nodes, node, other, goal, begins, 0
+                timed.begins, timed.compared, partial, node, other, goal, begins, 0
             ):
                 nearest = min(nearest, timed.upper[other])
             index += 1
@@ -199,9 +200,9 @@ def describe(question: Question, asked: SearchRequest, nodes: Nodes, known: Sign
             for index in range(length):
                 low[index], high[index] = timed.lower[chosen[index]], timed.upper[chosen[index]]
             tighten(np.arange(length), low, high, length, length, match_score.window)
-            found = competing_events(
-                timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, 0
-            )
+            partial = PartialMatches(program, columns, predicate, nodes)
+            table = np.full(length + 1, CERTAIN)
+            found = competing_events(timed, match_score, stacks, partial, Chain(part, chain, low, high, table, 0))
             known = with_room(known, len(found.keys))
             start = known.size[1]
             for index in range(len(found.keys)):
@@ -209,7 +210,7 @@ def describe(question: Question, asked: SearchRequest, nodes: Nodes, known: Sign
             known.size[1] = start + len(found.keys)
             known.wanted[node] = 1
             known.competitors[node, 0], known.competitors[node, 1] = start, known.size[1]
-            known.competitors[node, 2] = standing(program, columns, predicate, nodes, node, 0)
+            known.competitors[node, 2] = standing(partial, node, 0)
     known.size[0] = node + 1
     return known
 

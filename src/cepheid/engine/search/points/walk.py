@@ -18,7 +18,7 @@ from cepheid.engine.kernels.arrays import grown, grown_numbers
 from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, LEFT, RIGHT
-from cepheid.engine.kernels.partial_matches import Nodes, add_node, joins, more_nodes
+from cepheid.engine.kernels.partial_matches import Nodes, PartialMatches, add_node, joins, more_nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import KLEENE, Program
 from cepheid.engine.scoring.match_score import MatchScore, completion_of
@@ -205,17 +205,17 @@ def find_out(
 ) -> tuple[Nodes, Signatures, Table]:
     """Finds out whether the point event that comes next may follow, and what is to be known of the signature then."""
     timed, program, columns, predicate = question.timed, question.program, question.columns, question.predicate
+    partial = PartialMatches(program, columns, predicate, nodes)
     depth = state[DEPTH]
     node, event, begins = walk.node[depth], points.event[walk.cursor[depth]], walk.taking[depth] == 0
     goal = nodes.entries[node, RIGHT] + (1 if begins else 0)
     following = REFUSED
-    if not contains(nodes, node, event) and joins(
-        timed.begins, timed.compared, program, columns, predicate, nodes, node, event, goal, begins, 0
-    ):
+    if not contains(nodes, node, event) and joins(timed.begins, timed.compared, partial, node, event, goal, begins, 0):
         following = known.size[0]
         if following == len(nodes.closed):
             nodes = more_nodes(nodes)
-        add_node(timed.compared, program, columns, predicate, nodes, node, following, event, goal, begins, 0)
+            partial = PartialMatches(program, columns, predicate, nodes)
+        add_node(timed.compared, partial, node, following, event, goal, begins, 0)
         known = describe(question, asked, nodes, known, state[PART])
     key = key_of(question, walk, depth, event)
     slot = place_of(table.key, key)
@@ -267,12 +267,13 @@ def search_points(
         points = expand(timed, stacks, program.places, part)
         for index in range(stacks.begin[0, part], stacks.begin[0, part + 1]):
             first = stacks.member[index]
-            if not joins(timed.begins, timed.compared, program, columns, predicate, nodes, -1, first, 0, True, 0):
+            partial = PartialMatches(program, columns, predicate, nodes)
+            if not joins(timed.begins, timed.compared, partial, -1, first, 0, True, 0):
                 continue
             table.key[:] = -1
             known.size[:] = 0
             state[USED], state[PART] = 0, part
-            add_node(timed.compared, program, columns, predicate, nodes, -1, 0, first, 0, True, 0)
+            add_node(timed.compared, partial, -1, 0, first, 0, True, 0)
             known = describe(question, asked, nodes, known, part)
             for instant in range(timed.lower[first], timed.upper[first] + 1):
                 weight = at_instant(timed, first, instant) * timed.exists[first]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from cepheid.engine.data.layout import BEGINS, INSTANT
 from cepheid.engine.kernels.compile import called_by_address
 from cepheid.engine.kernels.conditions import EVENT, RIGHT
-from cepheid.engine.kernels.partial_matches import Nodes, add_node, more_nodes
+from cepheid.engine.kernels.partial_matches import Nodes, PartialMatches, add_node, more_nodes
 from cepheid.engine.kernels.query import Query
 from cepheid.engine.kernels.windows import first_above
 from cepheid.engine.program.tables import KLEENE
@@ -22,10 +22,11 @@ def selects_next(query: Query, nodes: Nodes, queues: Queues, path: Path, depth: 
 
     The query's conditions must be placed in the order of the pattern.
     """
-    program, columns, predicate, events = query.program, query.columns, query.predicate, query.events
+    program, events = query.program, query.events
     entries, facts, begins_groups = path.entries, events.facts, events.facts[BEGINS]
     while len(nodes.closed) < depth + 1:
         nodes = more_nodes(nodes)
+    partial = PartialMatches(program, query.columns, query.predicate, nodes)
     for entry in range(depth, -1, -1):  # in order of time
         node, event, place = depth - entry, entries[entry, EVENT], entries[entry, RIGHT]
         begins = node == 0 or entries[entry + 1, RIGHT] != place
@@ -37,18 +38,7 @@ def selects_next(query: Query, nodes: Nodes, queues: Queues, path: Path, depth: 
             low = first_above(stack, 0, size, facts, INSTANT, facts[INSTANT, before])
             high = first_above(stack, low, size, facts, INSTANT, facts[INSTANT, event] - 1)
             for index in range(low, high):
-                if could_join(
-                    begins_groups,
-                    events.compared,
-                    program,
-                    columns,
-                    predicate,
-                    nodes,
-                    node - 1,
-                    stack[index],
-                    row,
-                    missing,
-                ):
+                if could_join(begins_groups, events.compared, partial, node - 1, stack[index], row, missing):
                     return False
-        add_node(events.compared, program, columns, predicate, nodes, node - 1, node, event, place, begins, missing)
+        add_node(events.compared, partial, node - 1, node, event, place, begins, missing)
     return True
