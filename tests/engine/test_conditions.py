@@ -68,3 +68,33 @@ def test_texts_of_two_events(condition: str, different: int) -> None:
     order = [("match_start", "ascending"), ("match_end", "ascending")]
     assert found.num_rows > 0
     assert found.sort_by(order).equals(expected.sort_by(order))
+
+
+TWO_TEXTS = [
+    "a.s LIKE b.u",
+    "NOT (a.s LIKE b.u)",
+    "(a.s LIKE b.u) IS NULL",
+    "a.s LIKE b.s OR a.s = b.s",
+    "contains(a.s, b.s)",
+    "starts_with(a.s, b.u) AND a.k <= b.k",
+    "concat(a.s, b.s) < upper(b.u)",
+    "a.s LIKE b.u AND concat(b.s, a.u) != 'x'",
+    "concat(a.s, b.s) = concat(b.s, a.s)",
+]
+
+
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b)", "SEQ(ANY(A, C) a, B b)", "SEQ(A a, !C c, B b)"])
+@pytest.mark.parametrize("condition", TWO_TEXTS)
+def test_tables_of_answers(condition: str, pattern: str) -> None:
+    """NULL, empty texts, texts beyond ASCII and escape characters; asked for one by one, then together."""
+    random = np.random.default_rng(len(condition))
+    words = [None, "", "x", "X", "%", "_", "é%", "é_", "éa", "\\%", "x\\", "\\x", "%x_", "ß", "日本", "日%"]
+    drawn = {name: [words[each] for each in random.integers(0, len(words), 500)] for name in "su"}
+    kinds = [random.choice(["A", "B", "B", "C"]) for _ in range(500)]
+    events = pa.table({"ts": np.arange(500), "type": kinds, "k": random.integers(0, 3, 500), **drawn})
+    text = f"PATTERN {pattern} WHERE {condition} WITHIN 12"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found, expected = (cepheid.match(events, text, engine=engine) for engine in ("auto", "reference"))
+    assert found.num_rows > 0
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))

@@ -136,7 +136,7 @@ def _compile_placed(
     conditions = (condition for test in placed.tests() for condition in test.conditions)
     registers = Registers(bound.place_of, bound.schema, conditions)
     cases, bases = _cases(bound, placed, slots, registers, variants)
-    predicate = compile_cases(cases, bound.schema, any_variables(bound))
+    predicate = compile_cases(cases, bound.schema, any_variables(bound), filled=True)
     keys: list[list[Key] | None] = [None] * len(bound.positives)
     key_attributes: dict[str, DataType] = {}
     if keyed is not None and not bound.mixed:  # a run may have lost a way to go on that an equal one has

@@ -7,6 +7,7 @@ user's ever gets into it. Each value is a pair of source fragments, the value an
 from __future__ import annotations
 
 import math
+import re
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -24,13 +25,16 @@ from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.decimal_tests import BESIDE_WHOLE, BY_HALVES
 from cepheid.engine.values.expression_parts import (
+    PYTHON_KINDS,
     attributes_at_hand,
     is_aggregate,
+    is_derived,
+    needs_python,
     nothing_to_resolve,
     outside_aggregates,
     with_reference,
 )
-from cepheid.engine.values.interpreted import CalledAsPython, Interpreted
+from cepheid.engine.values.interpreted import CalledAsPython, Interpreted, Lookups
 from cepheid.engine.values.predicate_files import FEW_CALLS, compiled_once, is_on_disk
 from cepheid.engine.values.python_first import MOST_CALLS, PythonForm, called_by_number, is_python_first, new_form
 from cepheid.errors import EngineError
@@ -51,8 +55,6 @@ LONGEST_SOURCE = 20_000  # characters; numba's time and memory grow faster than 
 _SHORT = 48  # a fragment of source that is used twice is repeated up to this length; else it gets a name
 
 _CHOOSING = frozenset({"coalesce", "ifnull", "nvl", "least", "greatest", "case", "if"})
-_PYTHON = {DataType.INT: int, DataType.FLOAT: float, DataType.BOOL: bool, DataType.TIME: int, DataType.NULL: int}
-_PYTHON[DataType.DATE] = int
 
 # What generated source may name.
 _KNOWN: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod, "inf": math.inf}
@@ -114,7 +116,7 @@ def compile_cases(
     for index, case in enumerate(cases):
         if case.conditions or case.opaque:
             lines.append(f"    if case == {index}:")
-            lines += [f"        {line}" for line in writer.statements(case)]
+            lines += [f"        {line}" for line in writer.statements(case, index)]
     lines.append("    return True")
     source = "\n".join(lines)
     functions = tuple((name, call) for name, call in writer.functions.items())
@@ -122,7 +124,8 @@ def compile_cases(
     for name in also:
         writer.attributes.setdefault(name, (writer.schema.type_of(name) or DataType.NULL, None))
     if (is_python_first() or (filled and names)) and COMPILES and not is_interpreted():
-        form = _python_form(source, functions, None if names else _most_calls(source, functions))
+        lookups = writer.lookups() if names else ()
+        form = _python_form(source, functions, None if names else _most_calls(source, functions), lookups)
         if not form.exhausted:
             layout = replace(writer.layout(), form=form.number)
             return Predicate(called_by_number(PREDICATE), layout, some, not names, source, names, form)
@@ -153,8 +156,10 @@ def _most_calls(source: str, functions: tuple[tuple[str, Any], ...]) -> int:
 
 
 @lru_cache(maxsize=256)
-def _python_form(source: str, functions: tuple[tuple[str, Any], ...], most: int | None) -> PythonForm:
-    return new_form(_plain(source, functions)[0], most)
+def _python_form(
+    source: str, functions: tuple[tuple[str, Any], ...], most: int | None, lookups: tuple[Lookups, ...] = ()
+) -> PythonForm:
+    return new_form(_plain(source, functions)[0], most, lookups)
 
 
 @lru_cache(maxsize=256)
@@ -217,13 +222,19 @@ class _Writer:
         self.lines: list[str] = []
         self.known_values: dict[str, Fragment] = {}
         self.names = 0
+        self.asked: dict[str, tuple[str, tuple[int, ...], int]] = {}  # by source: what it calls, slots, and the answer
+        self.looked_up: list[tuple[int, bool, list[tuple[str, tuple[int, ...], int]]]] = []  # see `Lookups`
 
-    def statements(self, case: Case) -> list[str]:
+    def statements(self, case: Case, index: int) -> list[str]:
         """The lines that test all conditions of a case, one after the other."""
         self.lines, self.known_values = [], {}
+        asked = []
         for condition in case.conditions:
             test = self.condition(condition, case)
             self.lines.append(f"if not ({test}):\n            return False")
+            asked += [self.asked[test]] if test in self.asked else []
+        if asked:
+            self.looked_up.append((index, len(asked) == len(case.conditions) and not case.opaque, asked))
         for call in case.opaque:
             self.as_python[f"condition {len(self.as_python)}"] = None
             self.lines.append(f"if not {self.function_named(call)}(counted):\n            return False")
@@ -242,6 +253,13 @@ class _Writer:
         attributes = tuple((name, kind, expression) for name, (kind, expression) in self.attributes.items())
         return ColumnLayout(attributes, tuple(self.literals), tuple(self.read))
 
+    def lookups(self) -> tuple[Lookups, ...]:
+        """What kernels may look up instead of calling Python."""
+        return tuple(
+            Lookups(index, alone, tuple((self.functions[made_up], slots, answer) for made_up, slots, answer in asked))
+            for index, alone, asked in self.looked_up
+        )
+
     # conditions: a single fragment, true or false
 
     def condition(self, node: s.Expression, case: Case) -> str:
@@ -254,6 +272,8 @@ class _Writer:
                 return "(" + " and ".join(self.condition(operand, case) for operand in operands) + ")"
             case s.Or(operands=operands):
                 return "(" + " or ".join(self.condition(operand, case) for operand in operands) + ")"
+            case s.Not(operand=operand) if self.needs_python(operand) and self.type_of(operand) is DataType.BOOL:
+                return f"({self.interpreted(operand, case)} == 0)"
             case s.Not(operand=operand):
                 value, null = self.value(operand, case)
                 return f"(not ({null}) and not ({value}))"
@@ -461,7 +481,7 @@ class _Writer:
         name = node.function.lower()
         function = find_function(name)
         assert function is not None
-        if self.is_derived(node, function):
+        if is_derived(node, function, self.schema):
             return self.derived(node, case)
         parts = [self.value(each, case) for place, each in enumerate(node.arguments) if place not in function.constants]
         if not function.user and name in _CHOOSING:
@@ -500,8 +520,8 @@ class _Writer:
     def called_as_python(self, node: s.Call, function: Function, arguments: list[str], null: str) -> Fragment:
         """A function of numbers that would differ if it were compiled."""
         self.as_python[f"{function.name}()"] = None
-        kinds = tuple(_PYTHON[self.type_of(argument)] for argument in node.arguments)
-        made_up = self.function_named(CalledAsPython(function.apply, kinds, _PYTHON[self.type_of(node)]))
+        kinds = tuple(PYTHON_KINDS[self.type_of(argument)] for argument in node.arguments)
+        made_up = self.function_named(CalledAsPython(function.apply, kinds, PYTHON_KINDS[self.type_of(node)]))
         name = f"value_{self.names}"
         self.names += 1
         self.lines.append(f"{name} = {made_up}({', '.join(arguments)}) if not ({null}) else None")
@@ -536,35 +556,8 @@ class _Writer:
 
     # what kernels have no form of
 
-    def is_derived(self, node: s.Call, function: Function) -> bool:
-        """Is it computed over whole columns beforehand: no kernel has it, and it reads one event?"""
-        return self.is_formless(node, function) and self.is_of_one_event(node)
-
-    def is_of_one_event(self, node: s.Expression) -> bool:
-        references = {inner for inner in s.walk(node) if isinstance(inner, s.Reference)}
-        return len(references) <= 1 and not any(is_aggregate(inner) for inner in s.walk(node))
-
-    def is_formless(self, node: s.Call, function: Function) -> bool:
-        if function.columns:
-            return True
-        kinds = [self.type_of(argument) for argument in node.arguments]
-        if function.user:
-            return not function.is_compiled(kinds) and not all(kind in _PYTHON for kind in kinds)
-        if function.source is not None:
-            constants = function.constants_of([getattr(each, "value", None) for each in node.arguments])
-            return function.source(["0"] * (len(node.arguments) - len(constants)), constants) is None
-        return any(kind in (DataType.TEXTS, DataType.MAP) for kind in kinds)
-
     def needs_python(self, node: s.Expression) -> bool:
-        """Does it call something that neither a kernel has nor whole columns give?"""
-        if not isinstance(node, s.Reference) and self.type_of(node) is DataType.DECIMAL:
-            return not self.is_of_one_event(node)
-        if isinstance(node, s.Call) and not is_aggregate(node):
-            function = find_function(node.function)
-            assert function is not None
-            if self.is_formless(node, function):
-                return not self.is_derived(node, function)
-        return not is_aggregate(node) and any(self.needs_python(inner) for inner in s.children(node))
+        return needs_python(node, self.schema)
 
     def interpreted(self, node: s.Expression, case: Case) -> str:
         """A whole condition that runs as Python over the values themselves."""
@@ -581,6 +574,10 @@ class _Writer:
         name = f"value_{self.names}"
         self.names += 1
         self.lines.append(f"{name} = {made_up}({', '.join(['literal[-1]', *given])})")
+        slots = [re.fullmatch(r"at\[(\d+)\]", slot) for slot in given]
+        if not aggregates and all(slots):
+            places = tuple(int(slot[1]) for slot in slots if slot)
+            self.asked |= {f"({name} == {answer})": (made_up, places, answer) for answer in (0, 1)}
         return name
 
     def derived(self, node: s.Call, case: Case) -> Fragment:

@@ -5,7 +5,8 @@ new in this process runs as Python first. When it has been called `MOST_CALLS` t
 with the condition compiled. This holds for every language.
 
 Kernels get one and the same compiled function for all of them. The last literal of the columns that it is called with
-is their number, which says which condition is meant.
+is their number, which says which condition is meant. The literals before it are tables of answers to conditions on
+texts of several events, where there are few different texts: kernels look these up, and Python fills them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from cepheid.engine.kernels.cache import Contents, cached
 from cepheid.engine.kernels.compile import handed_over
 from cepheid.engine.kernels.stop import in_the_background
+from cepheid.engine.values.interpreted import Lookups, lookup_tables
 
 FEW_EVENTS = 20_000  # more of them ask so often that a new condition is compiled at once
 MOST_CALLS = 30_000  # they take about as long as to compile a condition
@@ -46,6 +48,7 @@ class PythonForm:
     call: Callable[..., bool]
     number: int
     most: int | None  # None: it cannot be compiled, and runs as Python for good
+    lookups: tuple[Lookups, ...] = ()
     calls: int = 0
 
     @property
@@ -85,17 +88,19 @@ def as_python_first(events: int, run: Callable[[], T]) -> T:
             return run()
 
 
-def new_form(call: Callable[..., bool], most: int | None) -> PythonForm:
+def new_form(call: Callable[..., bool], most: int | None, lookups: tuple[Lookups, ...] = ()) -> PythonForm:
     """A Python function under a number of its own, as long as somebody holds it."""
-    form = PythonForm(call, next(_numbers), most)
+    form = PythonForm(call, next(_numbers), most, lookups)
     _forms[form.number] = form
     return form
 
 
 def numbered(form: int, columns: Any) -> Any:
     """The same columns with a number of their own as the last literal; it goes when these literals do."""
-    number = next(_numbers)
-    literals = np.append(columns.literal, number)
+    number, lookups = next(_numbers), _forms[form].lookups
+    tables = lookup_tables(lookups, int(columns.literal[-1])) if lookups else np.zeros(2, np.int64)
+    tables[-1] = number
+    literals = tables[:]  # an array of its own, which the tables of answers do not hold
     _filled[number] = _forms[form], columns
     weakref.finalize(literals, _filled.pop, number, None)
     return columns._replace(literal=literals)
@@ -111,8 +116,32 @@ def _judged(number: int, case: int, at: object, counted: object, running: object
 
 
 def judged_by_number(case, at, counted, running, columns):  # type: ignore[no-untyped-def]
-    """The function that kernels call for all conditions that run as Python."""
-    number = columns.literal[-1]
+    """The function that kernels call for all conditions that run as Python; tables are as `lookup_tables` says."""
+    literal = columns.literal
+    number = literal[-1]
+    if case < literal[-2] and literal[case] > 0:
+        answers = literal.view(np.uint8)
+        place = literal[case]
+        more = literal[place] != 0
+        conditions = literal[place + 1]
+        place += 2
+        for _ in range(conditions):
+            byte, rows, wanted, reads = literal[place], literal[place + 1], literal[place + 2], literal[place + 3]
+            place += 4
+            inside = True
+            for _ in range(reads):
+                row = at[literal[place]]
+                if 0 <= row < rows:
+                    byte += literal[literal[place + 1] + row]
+                else:
+                    inside = False
+                place += 2
+            if not inside or answers[byte] == 255:  # to ask for
+                more = True
+            elif answers[byte] != wanted:
+                return False
+        if not more:
+            return True
     with numba.objmode(holds="boolean"):
         holds = _judged(number, case, at, counted, running)
     return holds
