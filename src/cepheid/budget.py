@@ -128,3 +128,8 @@ def reserve(size: int) -> None:
         return
     if resident_bytes() + size - budget.bytes_before > budget.max_bytes:
         raise _too_large(budget)
+
+
+def available_threads() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

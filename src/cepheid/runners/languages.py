@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from cepheid.budget import unbounded, within_budget
-from cepheid.engine.search.row_pattern.parallel import available_threads
+from cepheid.budget import available_threads, unbounded, within_budget
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.functions import registrations
 from cepheid.language.schema import Schema

@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.budget import available_threads
 from cepheid.engine.engines import ROW_ENGINES, RowEngine
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.row_pattern.computed_keys import with_keys
 from cepheid.engine.search.row_pattern.conditions import path_labels, prepare
 from cepheid.engine.search.row_pattern.finalized import check_stream
-from cepheid.engine.search.row_pattern.parallel import available_threads
 from cepheid.engine.search.row_pattern.run import arranged, needed_columns, result_schema
 from cepheid.engine.search.row_pattern.typed import typed
 from cepheid.errors import DataError

@@ -113,7 +113,7 @@ class Places:
     """Where the columns of a table lie."""
 
     def __init__(self, table: pa.Table) -> None:
-        batches, kinds = table.to_batches(), [held_kind(field.type) for field in table.schema]
+        batches, kinds = table.to_batches(), [held_kind(each) for each in table.schema.types]
         self.are_known = len(batches) == 1 and -1 not in kinds  # else they are of other kinds, or in several pieces
         self._rows = np.zeros((len(kinds), OF_TABLE_COLUMN), np.int64)
         self.address = int(self._rows.ctypes.data)

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.matches import MISSING, Matches
-from cepheid.engine.data.table import times_of
 from cepheid.runners.stream.event_log import EventLog
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan
+
+_WHOLE = pa.int64()
 
 
 def shown_at_once(
@@ -48,21 +49,21 @@ def _shown(
     every = list(found.values())
     rows: list[Int64s] = [matches.chosen[place].rows for place in range(places) for matches in every]
     total = sum(map(len, every))
-    chosen = np.concatenate(rows).reshape(places, total)
+    chosen = np.concatenate(rows)
     missing = chosen == MISSING
-    some = missing.any(axis=1).tolist()
-    if any(some):  # another event of the match lies there, and is not shown
-        chosen = np.where(missing, chosen.max(axis=0), chosen)
-    taken = dict(zip(events.names, log.arrays(chosen.reshape(-1)), strict=True))
-    times = times_of(pa.table({time: taken[time]}), time).reshape(places, total)
-    kind = events.field(time).type
-    arrays = [pa.array(each, pa.int64()).view(kind) for each in (times.min(axis=0), times.max(axis=0))]
+    there = None
+    if missing.any():  # another event of the match lies there, and is not shown
+        table = chosen.reshape(places, total)
+        chosen = np.where(table == MISSING, table.max(axis=0), table).reshape(-1)
+        there = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    taken = dict(zip(events.names, log.arrays(chosen), strict=True))
+    kind = taken[time].type
+    times = taken[time].view(_WHOLE).to_numpy().reshape(places, total)
+    bounds = (times[0], times[0]) if places == 1 else (times.min(axis=0), times.max(axis=0))
+    arrays = [pa.array(each, _WHOLE).view(kind) for each in bounds]
     kinds = pa.struct([(name, taken[name].type) for name in names])
-    for place in range(places):
-        own = [taken[name].slice(place * total, total) for name in names]
-        # Three times as quick as with a mask.
-        there = pa.py_buffer(np.packbits(~missing[place], bitorder="little")) if some[place] else None
-        arrays.append(pa.Array.from_buffers(kinds, total, [there], children=own))
+    structs = pa.Array.from_buffers(kinds, len(chosen), [there], children=[taken[name] for name in names])
+    arrays += [structs.slice(place * total, total) for place in range(places)]
     shown, start = {}, 0
     for number, matches in found.items():
         schema = plans[number].schema

@@ -7,7 +7,6 @@ both find the same.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -27,11 +26,6 @@ from cepheid.language.match_recognize.syntax import SkipTo
 
 PIECE = 100_000  # rows for which a thread is worth its while
 T = TypeVar("T")
-
-
-def available_threads() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def side_by_side(work: Callable[[Any], T], parts: list[Any]) -> list[T]:
