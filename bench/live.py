@@ -34,7 +34,9 @@ SINGLES = {
     "optional part": "PATTERN SEQ(T0 a, T1? b, T2 c) WHERE [k] WITHIN 10000",
     "no key": "PATTERN SEQ(T0 a, T1 b, T2 c) WHERE a.price < b.price AND b.price < c.price WITHIN 100",
     "count window": "PATTERN SEQ(T0 a, T1 b, T2 c) WHERE [k] WITHIN 20 EVENTS",
+    "missing events": "PATTERN SEQ(T0 a, T1 b, T2 c) WHERE [k] WITHIN 10000 THRESHOLD 0.05",
 }
+LOSSES = cepheid.Model(loss=0.1, gaps={name: cepheid.Exponential(mean=5000) for name in "abc"})
 
 
 def events_of(number: int, keys: int) -> pa.Table:
@@ -104,11 +106,16 @@ def in_pieces(table: pa.Table, size: int) -> list[Any]:
     return [table.slice(start, size) for start in range(0, table.num_rows, size)]
 
 
+def opened(query: str) -> Any:
+    """A live query."""
+    return cepheid.live(query, SCHEMA, model=LOSSES if "THRESHOLD" in query else None)
+
+
 def shapes(table: pa.Table) -> None:
     """Every shape of query and every size of table, beside the loop."""
     rows = table.to_pylist()
     for query in SINGLES.values():  # kernels are loaded or compiled before anything is measured
-        warm = cepheid.live(query, SCHEMA)
+        warm = opened(query)
         for piece in (*rows[:WARM], table.slice(WARM, 100)):
             warm.send(piece)
     begin = time.process_time()
@@ -119,7 +126,7 @@ def shapes(table: pa.Table) -> None:
     for name, query in SINGLES.items():
         cells, found = [], 0
         for size in SIZES:
-            live = cepheid.live(query, SCHEMA)
+            live = opened(query)
             each, found = sent(live, in_pieces(table, size))
             cells.append(f"{1 / each / 1e3:,.0f} ({1 / each / loop:.2f})")
             found += len(live.finish())

@@ -29,6 +29,7 @@ OTHERS = (
     "incremental.linking",
     "incremental.by_stacks",
     "incremental.by_runs",
+    "incremental.by_queues",
     "incremental.arrow_rows",
     "incremental.dict_door",
     "incremental.table_door",

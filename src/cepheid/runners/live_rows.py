@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.incremental.core import Found, PushedMatches
@@ -46,6 +47,7 @@ class DictRows:
                 if not log.are_dicts(rows):
                     return None
                 sizes = None if each.sizes is None else each.sizes.tolist()
+                chances = None if each.scores is None else np.exp(each.scores).tolist()
                 place = 0
                 for match in range(len(each.known)):
                     size = None if sizes is None else sizes[match]
@@ -53,6 +55,8 @@ class DictRows:
                     row = self._row(query, log, rows[place:end], size)
                     if row is None:
                         return None
+                    if chances is not None:
+                        (row if query.name is None else row[query.name])["probability"] = chances[match]
                     made.append(row)
                     place = end
         return made

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.columns import Columns, storage
-from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, POSITION, PRECISE_FACTS, TIME, Events
-from cepheid.engine.data.matches import NEVER, Chosen, Matches, joined
+from cepheid.engine.data.layout import BEGINS, MASK, POSITION, PRECISE_FACTS, TIME, Events
+from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.data.value_index import no_index
-from cepheid.engine.incremental import by_runs, by_stacks, linking
+from cepheid.engine.incremental import by_queues, by_runs, by_stacks, linking
 from cepheid.engine.incremental.linking import (
     AFTER,
     BEFORE,
@@ -83,9 +82,10 @@ class PushedMatches(NamedTuple):
     events: Int64s
     sizes: npt.NDArray[np.int64] | None  # None: one event for each place
     known: Int64s
+    scores: Float64s | None = None  # logarithms, where events may be missing
 
 
-Found = PushedMatches | Replayed | Matches
+Found = PushedMatches | Replayed
 
 
 class Calls(NamedTuple):
@@ -113,10 +113,9 @@ class Core:
         self.reader = Reader(self.plan, layout, self.keys, schema, shared)
         self.every_event = self.plan.scan.every_event
         self.head = np.zeros(linking.HEAD_SIZE, np.int64)
-        name = (
-            "stepping" if self.form.replays or self.form.by_queues else "by_runs" if self.form.by_runs else "by_stacks"
-        )
-        self._name = f"incremental.{name}"
+        own = "by_queues" if self.form.by_queues else "by_runs" if self.form.by_runs else "by_stacks"
+        self._name = f"incremental.{'stepping' if self.form.replays else own}"
+        self._sized = self.form.by_runs or self.form.by_queues  # does a match say how many events fill each place?
         self._tables: list[Any] = []  # what lies at the addresses in `head`
         self._predicates: dict[bool, Any] = {}  # by whether kernels are interpreted: the condition, and addresses
         self.calls: Calls | None = None  # None: not compiled yet
@@ -167,9 +166,18 @@ class Core:
         head[linking.STAGES], head[linking.STAGES_AT] = len(stages), stages.ctypes.data
         self._tables = [stages, *form.tables]
         for number, table in enumerate(form.tables):
-            at = linking.TABLES + 3 * number
-            rows = 1 if table.ndim == 1 else table.shape[0]
-            head[at : at + 3] = table.ctypes.data, rows, table.shape[-1]
+            self._place_table(number, table)
+
+    def _place_table(self, number: int, table: Any) -> None:
+        at = linking.TABLES + 3 * number
+        self.head[at : at + 3] = _place_of(table)
+
+    def _place_scoring(self) -> None:
+        """Places what matches are scored by, which is made when something is searched for the first time."""
+        arrays = by_queues.arrays_of(self._queue_search().scoring)
+        places = np.array([_place_of(each) for each in arrays], np.int64)
+        self._tables += [*arrays, places]
+        self._place_table(linking.SCORING, places)
 
     def _place_events(self) -> None:
         head = self.head
@@ -213,14 +221,17 @@ class Core:
     def _make_room_for_matches(self, number: int) -> None:
         places, head = len(self.plan.bound.positives), self.head
         out, known = np.zeros(number, np.int64), np.zeros(number, np.int64)
-        sizes = np.zeros((number if self.form.by_runs else 0, places), np.int64)
+        sizes = np.zeros((number if self._sized else 0, places), np.int64)
+        scores = np.zeros(number if self.form.by_queues else 0, np.float64)
         if self._out:
             out[: head[MATCHED]], known[: head[MATCHES]] = self._out[0][: head[MATCHED]], self._out[2][: head[MATCHES]]
-            if self.form.by_runs:
+            if self._sized:
                 sizes[: head[MATCHES]] = self._out[1][: head[MATCHES]]
-        self._out = out, sizes, known
+            if self.form.by_queues:
+                scores[: head[MATCHES]] = self._out[3][: head[MATCHES]]
+        self._out = out, sizes, known, scores
         head[linking.OUT_AT], head[linking.OUT_ROOM] = out.ctypes.data, number
-        head[linking.SIZES_AT] = sizes.ctypes.data
+        head[linking.SIZES_AT], head[linking.SCORES_AT] = sizes.ctypes.data, scores.ctypes.data
         head[linking.KNOWN_AT], head[linking.KNOWN_ROOM] = known.ctypes.data, number
 
     def _make_room_side_by_side(self, number: int) -> None:
@@ -376,9 +387,12 @@ class Core:
     def _addresses(self) -> tuple[Any, int, int]:
         """The condition, its address, and that of the search."""
         compiled = compiled_for_now(self.form).compiled
-        if compiled is None or self.form.by_queues:
+        if compiled is None:
             return None, 0, 0
         predicate, search = compiled.predicate.call, by_runs.search if self.form.by_runs else by_stacks.search
+        if self.form.by_queues:
+            self._place_scoring()
+            search = by_queues.search
         return predicate, address_of(predicate), address_of_kernel(search.__wrapped__)
 
     def results(self, returned: int) -> list[Found]:
@@ -394,7 +408,7 @@ class Core:
                 case linking.NEEDS_SIDE:
                     self._make_room_side_by_side(2 * int(self.head[NEEDED]))
                 case linking.REPLAY:
-                    found += self._searched_again(self._side[1][: self.head[SIDE_SIZE]])
+                    found += self._searched_again(self.facts[ROW, self._side[1][: self.head[SIDE_SIZE]]])
                     self.head[DONE] = self.head[linking.BUSY]
                 case linking.NOT_BRIEF | linking.STOPPED:
                     if self.head[MATCHES]:
@@ -407,30 +421,19 @@ class Core:
             returned = self._called(lambda calls: calls.go_on(self.head))
         return found
 
-    def _searched_again(self, laid: Int64s) -> list[Found]:
-        """What is found among events of some keys, key after key, the latest first."""
-        interval = int(self.head[AFTER]), int(self.head[UNTIL])
-        if self.form.replays:
-            batches = self._replay(self.facts[ROW, laid], *interval)
-            return [Replayed(batches)] if batches else []
-        matches = answer("search.queues", len(laid), lambda: self._by_queues(laid[::-1], interval))
-        return [matches] if len(matches) else []
+    def _searched_again(self, rows: Int64s) -> list[Found]:
+        """What the engine finds in a table of some events."""
+        batches = self._replay(rows, int(self.head[AFTER]), int(self.head[UNTIL]))
+        return [Replayed(batches)] if batches else []
 
-    def _by_queues(self, laid: Int64s, interval: tuple[int, int]) -> Matches:
-        """The matches of which events may be missing."""
-        number, facts = len(laid), self.facts.take(laid, axis=1)
-        other = facts[KEY, 1:] != facts[KEY, :-1]
-        facts[INSTANT, 0] = 0
-        facts[INSTANT, 1:] = np.cumsum(other | (facts[TIME, 1:] != facts[TIME, :-1]))
-        starts = np.concatenate([[0], np.flatnonzero(other) + 1, [number]])
-        tables: tuple[Any, ...] = (self.whole, self.number, self.null)
-        whole, numbers, null = (table.take(laid, axis=1) for table in tables)
-        read = Columns(whole, numbers, null, self.form.literals, np.empty(0, np.float64), np.zeros((0, 0), np.int64))
-        search = self._queue_search()
-        events = Events(facts[:PRECISE_FACTS], starts, np.zeros((0, number), np.int64), True)
-        combinations = float((np.diff(starts).astype(np.float64) ** len(self.plan.bound.positives)).sum())
-        with briefly(combinations <= linking.BRIEF and STOP[0] == 0):
-            return search.found(events, read, read, facts[ROW], interval)[0]
+    def _by_queues(
+        self, form: Form, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]
+    ) -> PushedMatches:
+        found, _ = self._queue_search().found(events, columns, columns, interval)
+        places, matches = len(self.plan.bound.positives), len(found.score)
+        of_match = np.repeat(np.arange(matches), np.diff(found.begins))
+        sizes = np.bincount(places * of_match + found.place, minlength=places * matches).reshape(matches, places)
+        return PushedMatches(rows[found.event], sizes, found.completion, found.score)
 
     def _queue_search(self) -> QueueSearch:
         compiled = compiled_for_now(self.form).compiled
@@ -442,9 +445,10 @@ class Core:
     def _listed(self) -> PushedMatches:
         matches, matched = int(self.head[MATCHES]), int(self.head[MATCHED])
         self.head[MATCHES] = self.head[MATCHED] = 0
-        out, sizes, known = self._out
-        of_each = sizes[:matches].copy() if self.form.by_runs else None
-        return PushedMatches(out[:matched].copy(), of_each, known[:matches].copy())
+        out, sizes, known, scores = self._out
+        of_each = sizes[:matches].copy() if self._sized else None
+        scored = scores[:matches].copy() if self.form.by_queues else None
+        return PushedMatches(out[:matched].copy(), of_each, known[:matches].copy(), scored)
 
     def _searched_alone(self, brief: bool) -> list[Found]:
         """The matches of the keys whose events lie side by side, by a search that can be stopped."""
@@ -456,7 +460,8 @@ class Core:
         events = Events(facts, starts[: head[SIDE_KEYS] + 1].copy(), np.zeros((0, number), np.int64), True)
         rows = self.facts[ROW, laid[:number]]
         with briefly(brief and STOP[0] == 0):
-            search = self._by_runs if self.form.by_runs else self._by_stacks
+            engine = self._by_runs if self.form.by_runs else self._by_stacks
+            search = self._by_queues if self.form.by_queues else engine
             found = search(compiled_for_now(self.form), events, read, rows, interval)
         return [found] if len(found.known) else []
 
@@ -496,17 +501,27 @@ class Core:
 
     def matches(self, results: Sequence[Found]) -> Matches | Replayed:
         """Matches as engines return them; the rows are the numbers of the events."""
-        found = [each for each in results if isinstance(each, PushedMatches)]
-        if self.form.by_queues:
-            return reduce(joined, [each for each in results if isinstance(each, Matches)])
         if self.form.replays:
             return Replayed([batch for each in results if isinstance(each, Replayed) for batch in each.batches])
+        found = [each for each in results if isinstance(each, PushedMatches)]
         events = np.concatenate([each.events for each in found])
         known = np.concatenate([each.known for each in found])
-        positives = self.plan.bound.positives
-        sizes: Any = np.concatenate([each.sizes for each in found]) if self.form.by_runs else None
-        if sizes is None or ((sizes == 1).all() and not any(each.kleene for each in positives)):
-            return Matches(tuple(map(Chosen, events.reshape(len(known), len(positives)).T)), known)
+        places = len(self.plan.bound.positives)
+        if not self._sized:
+            table = events.reshape(len(known), places)
+            return Matches(tuple(Chosen(table[:, place]) for place in range(places)), known)
+        sizes: Any = np.concatenate([each.sizes for each in found if each.sizes is not None])
+        scores = [each.scores for each in found if each.scores is not None]
+        probability = np.exp(np.concatenate(scores)) if scores else None
+        if not any(component.kleene for component in self.plan.bound.positives):
+            filled = np.full((len(known), places), MISSING, np.int64)
+            filled[sizes > 0] = events
+            return Matches(tuple(Chosen(rows) for rows in filled.T.copy()), known, probability=probability)
         order = np.arange(len(events), dtype=np.int32)
-        filled = np.array([len(known), len(events), 0], np.int64)
-        return matches_of(self.plan.bound, Listed(order, sizes, known, filled), events)
+        listed = Listed(order, sizes, known, np.array([len(known), len(events), 0], np.int64))
+        return replace(matches_of(self.plan.bound, listed, events), probability=probability)
+
+
+def _place_of(table: Any) -> tuple[int, int, int]:
+    """The address, rows and columns of a table or an array."""
+    return table.ctypes.data, 1 if table.ndim == 1 else table.shape[0], table.shape[-1]

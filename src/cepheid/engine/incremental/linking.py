@@ -4,7 +4,7 @@ All that stays from call to call is reached from one array, `head`, which holds 
 arrays. An event that time has passed is linked to the event of its key before it. For every key and stage of a pattern
 the latest first event of a chain that has come as far is known, so that most events that could be the last ones of a
 match cost a look. Where a chain is complete, the events of the key that the window holds are laid side by side, key
-after key, and the engine of the query searches them at once (`by_stacks`, `by_runs`).
+after key, and the engine of the query searches them at once (`by_stacks`, `by_runs`, `by_queues`).
 """
 
 from __future__ import annotations
@@ -65,8 +65,10 @@ SIDE_KEYS, SIDE_STARTS_AT = 66, 67  # keys whose events lie side by side, and wh
 # components that a match can begin with (0: not by that), or whenever time passes; how many events are past that time;
 # and are its events searched by Python, and so linked though they fill no component?
 AT_ENDS, DEADLINE, FIRSTS, ALWAYS, DECIDED, REPLAYS = range(68, 74)
-TABLES = 74  # three numbers for each table of the program and the graph: its address, rows and columns
+BY_QUEUES, SCORES_AT = 74, 75  # may events be missing? Then every match has a score
+TABLES = 76  # three numbers for each table of the program and the graph: its address, rows and columns
 NUMBER_OF_TABLES = 10
+SCORING = 7  # where events may be missing, there is no graph: this table says the same of arrays of scores
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
 # What a call returns, if not the number of matches.
@@ -237,12 +239,14 @@ def copy_columns(head: Int64s, chosen: Int64s, begin: int, end: int) -> None:
 def combinations(head: Int64s, begin: int, end: int) -> float:
     """How many combinations or pairs of events a search of those that lie in a place may have to look at."""
     number = float(end - begin)
+    if head[MANY] == 1:
+        return 0.0 if number <= FEW else 2 * BRIEF
     if head[BY_RUNS] == 1:
-        return number * number if head[MANY] == 0 else 0.0 if number <= FEW else 2 * BRIEF
+        return number * number
     side = int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_ROOM])
     found = 1.0
     for place in range(head[PLACES]):
-        fitting = 0
+        fitting = head[BY_QUEUES]
         for event in range(begin, end):
             fits = side[MASK, event] & (1 << place) != 0
             if fits and (place + 1 < head[PLACES] or head[DEADLINE] > 0 or side[TIME, event] > head[AFTER]):

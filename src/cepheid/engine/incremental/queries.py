@@ -229,7 +229,7 @@ class Form:
     @cached_property
     def tables(self) -> list[Any]:
         """The tables of the program and the graph."""
-        if self.compiled is None or self.by_queues:
+        if self.compiled is None:
             return []
         program = self.compiled.program
         nothing = np.zeros((0, 1), np.int64)
@@ -252,13 +252,13 @@ class Form:
             linking.DEADLINE: moments.deadline,
             linking.FIRSTS: (1 << len(bound.positives)) - 1 if plan.is_lossy else self._edges[0],
             linking.ALWAYS: int(moments.always),
-            linking.REPLAYS: int(self.replays or self.by_queues),
+            linking.REPLAYS: int(self.replays),
         }
         return known | self._of_program()
 
     def _of_program(self) -> dict[int, int]:
         """What the kernels of an engine are told."""
-        if self.compiled is None or self.by_queues:
+        if self.compiled is None:
             return {}
         plan, program, widths = self.plan, self.compiled.program, self.widths
         bound = plan.bound
@@ -266,6 +266,7 @@ class Form:
         return {
             linking.CONTIGUOUS: int(bound.contiguous),
             linking.BY_RUNS: int(self.by_runs),
+            linking.BY_QUEUES: int(self.by_queues),
             linking.MANY: int(any_groups or (self.by_runs and s.Strategy.SKIP_TILL_ANY in bound.strategies)),
             linking.MOST_MATCHES: plan.limits.max_matches,
             linking.MOST_RUNS: plan.limits.max_partial_matches,

@@ -1,6 +1,6 @@
 """A step of an incremental search: time passes, and the keys of which a match may have come to its end are searched.
 
-The search itself is that of the query's engine (`by_stacks`, `by_runs`), and is called by its address.
+The search itself is that of the query's engine (`by_stacks`, `by_runs`, `by_queues`), and is called by its address.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _WHOLE = pa.int64()
 def shown_at_once(
     log: EventLog, events: pa.Schema, found: Mapping[int, Matches], plans: Sequence[WorkerPlan]
 ) -> dict[int, pa.RecordBatch]:
-    """The rows of queries with one event for each variable, by the number of the query; others are left out."""
+    """The rows of queries without groups of events, by the number of the query; others are left out."""
     alike: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, matches in found.items():
         bound = plans[number].plan.bound
@@ -32,7 +32,7 @@ def shown_at_once(
             continue
         if kind != pa.int64() and not pa.types.is_timestamp(kind):
             continue
-        if all(each.offsets is None and not (each.rows == MISSING).any() for each in matches.chosen):
+        if all(each.offsets is None for each in matches.chosen):
             alike[(bound.schema.time, *bound.schema.names, len(matches.chosen))].append(number)
     shown: dict[int, pa.RecordBatch] = {}
     for numbers in alike.values():
@@ -49,18 +49,28 @@ def _shown(
     every = list(found.values())
     rows: list[Int64s] = [matches.chosen[place].rows for place in range(places) for matches in every]
     total = sum(map(len, every))
-    taken = dict(zip(events.names, log.arrays(np.concatenate(rows)), strict=True))
+    chosen = np.concatenate(rows)
+    missing = chosen == MISSING
+    there = None
+    if missing.any():  # another event of the match lies there, and is not shown
+        table = chosen.reshape(places, total)
+        chosen = np.where(table == MISSING, table.max(axis=0), table).reshape(-1)
+        there = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    taken = dict(zip(events.names, log.arrays(chosen), strict=True))
     kind = taken[time].type
     times = taken[time].view(_WHOLE).to_numpy().reshape(places, total)
     bounds = (times[0], times[0]) if places == 1 else (times.min(axis=0), times.max(axis=0))
     arrays = [pa.array(each, _WHOLE).view(kind) for each in bounds]
-    structs = pa.StructArray.from_arrays([taken[name] for name in names], names)
+    kinds = pa.struct([(name, taken[name].type) for name in names])
+    structs = pa.Array.from_buffers(kinds, len(chosen), [there], children=[taken[name] for name in names])
     arrays += [structs.slice(place * total, total) for place in range(places)]
-    shown, start, kinds = {}, 0, [array.type for array in arrays]
+    shown, start = {}, 0
     for number, matches in found.items():
         schema = plans[number].schema
-        if schema.types == kinds:
-            own = [array.slice(start, len(matches)) for array in arrays] if len(found) > 1 else arrays
+        own = [array.slice(start, len(matches)) for array in arrays] if len(found) > 1 else arrays
+        if matches.probability is not None:
+            own = [*own, pa.array(matches.probability)]
+        if schema.types == [array.type for array in own]:
             shown[number] = pa.RecordBatch.from_arrays(own, schema=schema)
         start += len(matches)
     return shown

@@ -78,10 +78,8 @@ class QueueSearch(NamedTuple):
     forward: CompiledProgram  # in the order of the pattern, which skip_till_next_match selects by
     scoring: Scoring
 
-    def found(
-        self, events: Events, columns: Columns, forward: Columns, rows: Int64s, when: tuple[int, int]
-    ) -> tuple[Matches, Int64s]:
-        """The matches among events that lie as kernels read them, each with its row; and what was counted."""
+    def found(self, events: Events, columns: Columns, forward: Columns, when: tuple[int, int]) -> tuple[Found, Int64s]:
+        """The matches among events that lie as kernels read them, and what was counted; at most as many as may be."""
         plan, codes = self.plan, len(events.compared)
         scratch = new_scratch(self.compiled.slots, self.compiled.whole, self.compiled.number, codes)
         sizes = (self.forward.slots, self.forward.whole, self.forward.number, codes)
@@ -94,9 +92,8 @@ class QueueSearch(NamedTuple):
             self.scoring,
             SearchRequest(*when, plan.limits.max_matches),
         )
-        truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
-        chosen = _chosen(plan.bound, found, rows)
-        return Matches(chosen, found.completion, probability=np.exp(found.score), truncated=truncated), counters
+        check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
+        return found, counters
 
 
 def queue_search(plan: Plan, bound: BoundQuery, edges: Edges, allowed: Int64Rows | None = None) -> QueueSearch:
@@ -123,7 +120,7 @@ def _search(
     forward = columns
     if search.forward is not search.compiled:
         forward = fill(search.forward.layout, events.table, prepared.rows, bound.schema)
-    matches, counters = search.found(lay_out(bound, events, prepared), columns, forward, prepared.rows, when)
+    found, counters = search.found(lay_out(bound, events, prepared), columns, forward, when)
     counted = {
         "scanned": prepared.scanned,
         "candidates": len(prepared),
@@ -132,7 +129,8 @@ def _search(
         "evaluations": int(counters[EVALUATED]),
         "killed": int(counters[KILLED]),
     }
-    return replace(matches, counters=counted)
+    matches = _scored(bound, found._replace(event=prepared.rows[found.event]))
+    return replace(matches, counters=counted, truncated=bool(counters[OVERFLOW]))
 
 
 def _anything() -> Int64Rows:
@@ -216,8 +214,8 @@ def _decides(program: Program, known: list[int], ready: list[int], missing_last:
     return found
 
 
-def _chosen(bound: BoundQuery, found: Found, rows: Int64s) -> tuple[Chosen, ...]:
-    """The entries of all matches, component by component."""
+def _scored(bound: BoundQuery, found: Found) -> Matches:
+    """What was found, with the rows of its events, component by component."""
     count = len(found.begins) - 1
     match_of = np.repeat(np.arange(count), np.diff(found.begins))
     chosen = []
@@ -225,9 +223,9 @@ def _chosen(bound: BoundQuery, found: Found, rows: Int64s) -> tuple[Chosen, ...]
         here = found.place == place
         if component.kleene:
             sizes = np.bincount(match_of[here], minlength=count)
-            chosen.append(Chosen(rows[found.event[here]], np.concatenate([[0], np.cumsum(sizes)])))
+            chosen.append(Chosen(found.event[here], np.concatenate([[0], np.cumsum(sizes)])))
         else:
             column = np.full(count, MISSING, np.int64)
-            column[match_of[here]] = rows[found.event[here]]
+            column[match_of[here]] = found.event[here]
             chosen.append(Chosen(column))
-    return tuple(chosen)
+    return Matches(tuple(chosen), found.completion, probability=np.exp(found.score))
