@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+import cepheid
 from cepheid.errors import CepheidError, QueryError
 from cepheid.runners.stream.rows import RowStream
 from rows.row_cases import bound
@@ -45,3 +46,14 @@ def test_partitions_without_rows_leave_nothing_behind() -> None:
         for at in range(100):
             stream.send(pa.table({"id": [at], "key": [at], "value": [0]}, schema))
         assert len(stream.state.resume) <= left
+
+
+@pytest.mark.parametrize("zeros", [(-0.0, 0.0, 0.0), (0.0, -0.0)])
+def test_both_zeros_are_one_partition(zeros: tuple[float, ...]) -> None:
+    rows = [{"ts": at, "k": zeros[at % len(zeros)], "x": 1 + at % 2} for at in range(12)]
+    table = pa.Table.from_pylist(rows, pa.schema({"ts": pa.int64(), "k": pa.float64(), "x": pa.int64()}))
+    clause = "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts PATTERN (A B) DEFINE A AS x = 1, B AS x = 2)"
+    assert cepheid.match(table, clause).num_rows == cepheid.match(table, clause, engine="reference").num_rows == 6
+    single, whole = cepheid.live(clause, table.schema, max_rows=9), cepheid.live(clause, table.schema, max_rows=9)
+    assert sum(len(single.send(row)) for row in rows) + len(single.finish()) == 6
+    assert len(whole.send(table)) + len(whole.finish()) == 6

@@ -59,6 +59,8 @@ def partition_codes(columns: Sequence[pa.Array], length: int) -> tuple[Int64s, i
     combined: Int64s | None = None
     size = 1
     for column in columns:
+        if pa.types.is_floating(column.type):
+            column = pc.add(column, 0.0)  # 0.0 for -0.0: they are equal, and one partition
         encoded = pc.dictionary_encode(column, null_encoding="encode")
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         size = len(encoded.dictionary)
