@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from cepheid.engine.data.layout import BEGINS, MASK, POSITION, PRECISE_FACTS, TI
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.data.value_index import no_index
-from cepheid.engine.incremental import by_queues, by_runs, by_stacks, linking
+from cepheid.engine.incremental import by_runs, by_stacks, linking
 from cepheid.engine.incremental.linking import (
     AFTER,
     BEFORE,
@@ -48,9 +48,7 @@ from cepheid.engine.kernels.memory import address_of, address_of_kernel
 from cepheid.engine.kernels.stop import STOP, briefly
 from cepheid.engine.limits import check_limit
 from cepheid.engine.retention import retained
-from cepheid.engine.scoring.edges import build_edges
 from cepheid.engine.search.incremental_events import Arrived, KeyNumbers, Reader
-from cepheid.engine.search.queues import QueueSearch, queue_search
 from cepheid.engine.search.runs.by_value import Waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import OVERFLOW
@@ -61,6 +59,9 @@ from cepheid.engine.search.stacks import OVERFLOW as STACKS_OVERFLOW
 from cepheid.engine.search.stacks import SearchRequest, construct
 from cepheid.language.free_names import free_name
 from cepheid.plan.physical import Plan
+
+if TYPE_CHECKING:  # the model comes with it, which only queries need of which events may be missing
+    from cepheid.engine.search.queues import QueueSearch
 
 BEGINNING = np.iinfo(np.int64).min
 FIRST_ROOM, FIRST_SIDE = 1024, 512
@@ -174,7 +175,9 @@ class Core:
 
     def _place_scoring(self) -> None:
         """Places what matches are scored by, which is made when something is searched for the first time."""
-        arrays = by_queues.arrays_of(self._queue_search().scoring)
+        from cepheid.engine.incremental.by_queues import arrays_of
+
+        arrays = arrays_of(self._queue_search().scoring)
         places = np.array([_place_of(each) for each in arrays], np.int64)
         self._tables += [*arrays, places]
         self._place_table(linking.SCORING, places)
@@ -391,6 +394,8 @@ class Core:
             return None, 0, 0
         predicate, search = compiled.predicate.call, by_runs.search if self.form.by_runs else by_stacks.search
         if self.form.by_queues:
+            from cepheid.engine.incremental import by_queues
+
             self._place_scoring()
             search = by_queues.search
         return predicate, address_of(predicate), address_of_kernel(search.__wrapped__)
@@ -439,6 +444,9 @@ class Core:
         compiled = compiled_for_now(self.form).compiled
         assert compiled is not None
         if self._queues is None or self._queues.compiled is not compiled:
+            from cepheid.engine.scoring.edges import build_edges
+            from cepheid.engine.search.queues import queue_search
+
             self._queues = queue_search(self.plan, self.plan.bound, build_edges(self.plan))
         return self._queues
 
