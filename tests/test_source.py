@@ -34,6 +34,7 @@ LOADED_LATE = (
     "cepheid.diagnose",
     "cepheid.engine.data.instants",
     "cepheid.engine.fitting",
+    "cepheid.engine.incremental.by_queues",
     "cepheid.engine.reference",
     "cepheid.engine.search",
     "cepheid.engine.scoring.edges",

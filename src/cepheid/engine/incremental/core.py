@@ -394,10 +394,10 @@ class Core:
             return None, 0, 0
         predicate, search = compiled.predicate.call, by_runs.search if self.form.by_runs else by_stacks.search
         if self.form.by_queues:
-            from cepheid.engine.incremental import by_queues
+            from cepheid.engine.incremental.by_queues import search as search_queues
 
             self._place_scoring()
-            search = by_queues.search
+            search = search_queues
         return predicate, address_of(predicate), address_of_kernel(search.__wrapped__)
 
     def results(self, returned: int) -> list[Found]:
