@@ -15,7 +15,7 @@ from cepheid.engine.data.columns import ColumnLayout, fill
 from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.engine.search.row_pattern.as_python import number_of, path_condition
 from cepheid.engine.search.row_pattern.columns import flags, read
-from cepheid.engine.search.row_pattern.implied import conjuncts, on_start, without_start_conditions
+from cepheid.engine.search.row_pattern.implied import on_start, without_start_conditions
 from cepheid.engine.search.row_pattern.lowering import History, Lowering, Seen, UnfitError, merged
 from cepheid.engine.search.row_pattern.path_state import PathState
 from cepheid.engine.search.row_pattern.points import aggregate_type
@@ -133,7 +133,7 @@ def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Cond
             continue
         how[number] = BY_COLUMN
         rest = []
-        for conjunct in conjuncts(condition):
+        for conjunct in s.conjoined(condition):
             if concerns_rows_alone(conjunct, label):
                 holds[number] &= over_rows(clause, rows, conjunct, label)
             else:

@@ -47,13 +47,6 @@ def needed_labels(pattern: p.Pattern) -> frozenset[str]:
     return frozenset()
 
 
-def conjuncts(condition: s.Expression) -> list[s.Expression]:
-    """The conditions that AND joins."""
-    if isinstance(condition, s.And):
-        return [part for operand in condition.operands for part in conjuncts(operand)]
-    return [condition]
-
-
 def all_of(parts: list[s.Expression]) -> s.Expression:
     """Conditions, joined by AND."""
     return parts[0] if len(parts) == 1 else s.And(tuple(parts))
@@ -85,7 +78,7 @@ def implied_window(clause: BoundClause) -> int | timedelta | None:
     found: list[int | timedelta] = []
     for label in p.edge(clause.pattern, last=True):
         condition = clause.conditions.get(label)
-        limits = [_limit(clause, label, part) for part in conjuncts(condition)] if condition is not None else []
+        limits = [_limit(clause, label, part) for part in s.conjoined(condition)]
         known = [limit for limit in limits if limit is not None]
         if not known or len({type(limit) for limit in (*found, *known)}) > 1:
             return None
@@ -146,7 +139,7 @@ def on_start(clause: BoundClause) -> list[s.Expression]:
     return [
         at_hand(part)
         for label in sorted(needed_labels(clause.pattern) & clause.conditions.keys())
-        for part in conjuncts(clause.conditions[label])
+        for part in s.conjoined(clause.conditions[label])
         if _reads_start_alone(part, clause.pattern)
     ]
 
@@ -157,8 +150,8 @@ def without_start_conditions(clause: BoundClause) -> BoundClause:
         return clause
     conditions = dict(clause.conditions)
     for label in needed_labels(clause.pattern) & conditions.keys():
-        rest = [part for part in conjuncts(conditions[label]) if not _reads_start_alone(part, clause.pattern)]
-        if len(rest) < len(conjuncts(conditions[label])):
+        rest = [part for part in s.conjoined(conditions[label]) if not _reads_start_alone(part, clause.pattern)]
+        if len(rest) < len(s.conjoined(conditions[label])):
             conditions[label] = all_of(rest) if rest else s.Literal(True)
     return replace(clause, conditions=conditions)
 
