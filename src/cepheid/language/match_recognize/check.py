@@ -5,7 +5,8 @@ ISO/IEC 19075-5 sections 4.14 to 4.18 and 5; where it leaves a choice, as Trino 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import NoReturn
 
@@ -104,6 +105,16 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
         case Call(arguments=parts) | Operation(operands=parts):
             return parts
     return ()
+
+
+def rebuilt(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The expression with each of its direct parts changed."""
+    match expression:
+        case Call(arguments=parts):
+            return replace(expression, arguments=tuple(map(change, parts)))
+        case Operation(operands=parts):
+            return replace(expression, operands=tuple(map(change, parts)))
+    return expression
 
 
 def exceeds(expression: Expression, depth: int, parts: int) -> bool:

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cepheid.language.match_recognize.check import walk
+from cepheid.language.match_recognize.check import rebuilt, walk
 from cepheid.language.match_recognize.syntax import (
-    Call,
     Clause,
     Expression,
     Identifier,
     KeyExpression,
-    Operation,
     Reference,
 )
 
@@ -80,11 +78,6 @@ def _without_tables(reference: Reference, columns: set[str]) -> Reference:
 
 
 def _each(expression: Expression, change: Callable[[Reference], Expression]) -> Expression:
-    match expression:
-        case Reference():
-            return change(expression)
-        case Call(arguments=arguments):
-            return replace(expression, arguments=tuple(_each(part, change) for part in arguments))
-        case Operation(operands=operands):
-            return replace(expression, operands=tuple(_each(part, change) for part in operands))
-    return expression
+    if isinstance(expression, Reference):
+        return change(expression)
+    return rebuilt(expression, lambda part: _each(part, change))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cepheid.errors import QueryError
 from cepheid.language.match_recognize.aggregates import AGGREGATES
-from cepheid.language.match_recognize.check import check_clause, exceeds, walk
+from cepheid.language.match_recognize.check import check_clause, exceeds, rebuilt, walk
 from cepheid.language.match_recognize.dialects import known_dialect
 from cepheid.language.match_recognize.functions import MATCH_FUNCTIONS, NAVIGATIONS
 from cepheid.language.match_recognize.parse_expression import MAX_DEPTH, parse_direction, parse_expression, too_deep
@@ -22,7 +22,6 @@ from cepheid.language.match_recognize.syntax import (
     KeyExpression,
     Literal,
     Measure,
-    Operation,
     OrderKey,
     Reference,
     Rows,
@@ -124,14 +123,9 @@ def _clause(reader: Reader) -> Clause:
 
 def with_structs(expression: Expression, labels: set[str]) -> Expression:
     """`x.y` where x is no label is the field y of a struct x; the table says later whether there is one."""
-    match expression:
-        case Reference(label=label) if label is not None and label.canonical not in labels:
-            return Reference(None, label, expression.span, (expression.column, *expression.fields))
-        case Call(arguments=arguments):
-            return replace(expression, arguments=tuple(with_structs(part, labels) for part in arguments))
-        case Operation(operands=operands):
-            return replace(expression, operands=tuple(with_structs(part, labels) for part in operands))
-    return expression
+    if isinstance(expression, Reference) and expression.label and expression.label.canonical not in labels:
+        return Reference(None, expression.label, expression.span, (expression.column, *expression.fields))
+    return rebuilt(expression, lambda part: with_structs(part, labels))
 
 
 # What OPTIONS may turn on: use_longest_match is BigQuery's.

@@ -1,6 +1,11 @@
 """Expressions of a clause as Spark columns, made from the tree: values travel as values, and no text reaches Spark.
 
 What a string holds can therefore never become code, and a name is a column or a function and nothing else.
+
+This writer and that of `pushdown.py` share tables of operators, and stay two, since they mean different things. Here
+the values are Spark's own: functions and types that Cepheid does not know, which no bound tree can hold, decimals with
+Spark's precision, instants as timestamps. There a bound condition must be true wherever the engine says true: NaN is
+NULL, instants are numbers of microseconds, and what Spark might compute differently is not written at all.
 """
 
 from __future__ import annotations

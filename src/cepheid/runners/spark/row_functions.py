@@ -18,7 +18,7 @@ from cepheid.language.free_names import free_name
 from cepheid.language.functions import find_function
 from cepheid.language.library.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.aggregates import AGGREGATES
-from cepheid.language.match_recognize.check import labels_used, parts_of, walk
+from cepheid.language.match_recognize.check import labels_used, parts_of, rebuilt, walk
 from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
 from cepheid.language.match_recognize.parse import with_structs
 from cepheid.language.match_recognize.parse_expression import parse_expression
@@ -128,12 +128,7 @@ class Computed:
             column = self.constant(expression) or self.column_for(expression)
             if column is not None:
                 return column
-        match expression:
-            case Call(arguments=arguments):
-                return replace(expression, arguments=tuple(self.replaced(part) for part in arguments))
-            case Operation(operands=operands):
-                return replace(expression, operands=tuple(self.replaced(part) for part in operands))
-        return expression
+        return rebuilt(expression, self.replaced)
 
     def condition(self, expression: Expression) -> Expression:
         """A condition of DEFINE, which is judged during the search: functions that only Spark has concern one row."""
@@ -274,12 +269,7 @@ def substituted(expression: Expression, instead: Mapping[int, Expression]) -> Ex
     """The expression with others in the place of some of its nodes, by their identity."""
     if id(expression) in instead:
         return instead[id(expression)]
-    match expression:
-        case Call(arguments=arguments):
-            return replace(expression, arguments=tuple(substituted(part, instead) for part in arguments))
-        case Operation(operands=operands):
-            return replace(expression, operands=tuple(substituted(part, instead) for part in operands))
-    return expression
+    return rebuilt(expression, lambda part: substituted(part, instead))
 
 
 def with_values(expression: Expression, values: Mapping[str, list[Expression]]) -> Expression:
