@@ -368,13 +368,13 @@ def fit(
     negated components so, too; `loss_by` names an attribute, such as the reader, whose values share one loss, and
     with `loss_by_hour` losses depend on the hour of the day. All other options are those of `match`.
     """
+    from cepheid.engine.fitting.learn import Fitting
     from cepheid.runners.fit import fit_model
 
     keywords: dict[str, Any] = dict(options)
     parameters = keywords.pop("parameters", None)
     asked = sase_query(query, parameters, "{} has no losses to fit")
-    stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives}
-    return fit_model(history, asked, loss_by=loss_by, loss_by_hour=loss_by_hour, **stated, **keywords)
+    return fit_model(history, asked, Fitting(loss, happens, negatives, loss_by, loss_by_hour), keywords)
 
 
 def forecast(events: Any, query: AnyQuery, *, at: Any = None, **options: Unpack[PlanKeywords]) -> Any:

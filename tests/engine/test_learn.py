@@ -310,7 +310,7 @@ def test_a_reader_that_lost_everything_is_not_estimated() -> None:
     lost = dataclasses.replace(history.of("a"), lost_since=GapStatistics.from_samples(np.full(50, 100.0)))
     seen = dataclasses.replace(history.of("c"), gaps=gaps, events=40.0)
     with pytest.raises(ModelError, match="every occurrence of 'a' in the history was lost"):
-        learn(bound, History({"a": lost, "c": seen}, 90), resolution=1.0, window=10.0)
+        learn(bound, History({"a": lost, "c": seen}, 90), Fitting(), resolution=1.0, window=10.0)
 
 
 # --- are the probabilities honest? ----------------------------------------------------------------------------------

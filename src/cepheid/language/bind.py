@@ -55,6 +55,11 @@ def bind(
         raise located(error, text) from None
 
 
+def rebound(bound: BoundQuery, **changes: object) -> BoundQuery:
+    """The same query, written a little differently, over the same columns; its window stays."""
+    return replace(bind(bound.asking(**changes).syntax, bound.schema), window=bound.window)
+
+
 _PATTERNS = {"like": "like_pattern", "ilike": "ilike_pattern", "rlike": "rlike_pattern", "regexp_like": "rlike_pattern"}
 
 
