@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import cepheid
 from cepheid.engine.data.table import ordered
 from cepheid.engine.fitting.history import History, gather
-from cepheid.engine.fitting.learn import learn
+from cepheid.engine.fitting.learn import Fitting, learn
 from cepheid.errors import ModelError
 from cepheid.model import ByAttribute, Gamma, GapStatistics, Model
 from cepheid.simulate import Simulation, retail_visits, route_visits, stop_visits
