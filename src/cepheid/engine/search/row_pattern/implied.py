@@ -13,15 +13,7 @@ import pyarrow as pa
 
 from cepheid.language import pattern as p
 from cepheid.language import syntax as s
-from cepheid.language.match_recognize.bound import (
-    Aggregated,
-    BoundClause,
-    Column,
-    MatchNumber,
-    Navigate,
-    RowLabel,
-    SequenceNumber,
-)
+from cepheid.language.match_recognize import bound as b
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -54,9 +46,9 @@ def all_of(parts: list[s.Expression]) -> s.Expression:
 
 def is_start(node: s.Expression, pattern: p.Pattern) -> bool:
     """Does it read the first row of the match, or a row before it, and nothing of the path?"""
-    if not isinstance(node, Navigate) or node.offset or node.shift > 0:
+    if not isinstance(node, b.Navigate) or node.offset or node.shift > 0:
         return False
-    if any(isinstance(part, RowLabel | MatchNumber) for part in s.walk(node.inner)):
+    if any(isinstance(part, b.RowLabel | b.MatchNumber) for part in s.walk(node.inner)):
         return False
     if node.first:
         return node.labels is None or p.edge(pattern) <= node.labels
@@ -71,7 +63,7 @@ def _occurs_once(pattern: p.Pattern, label: str) -> bool:
     return times == 1 and p.Single(label) in parts
 
 
-def implied_window(clause: BoundClause) -> int | timedelta | None:
+def implied_window(clause: b.BoundClause) -> int | timedelta | None:
     """How much later than the first row the last row of a match can be: it is less than this. None: nothing says so."""
     if not clause.order_by or clause.order_by[0].descending:
         return None
@@ -86,7 +78,7 @@ def implied_window(clause: BoundClause) -> int | timedelta | None:
     return max(found) if found else None
 
 
-def _limit(clause: BoundClause, label: str, condition: s.Expression) -> int | timedelta | None:
+def _limit(clause: b.BoundClause, label: str, condition: s.Expression) -> int | timedelta | None:
     """The window that one condition of the last row implies: `t - start.t <= limit` or `t <= start.t + limit`."""
     if not isinstance(condition, s.Comparison) or condition.operator not in _MIRRORED:
         return None
@@ -106,7 +98,7 @@ def _limit(clause: BoundClause, label: str, condition: s.Expression) -> int | ti
         return None
     if not _is_time(clause, here) or not _is_time(clause, start) or not is_start(start, clause.pattern):
         return None
-    assert isinstance(here, Navigate)
+    assert isinstance(here, b.Navigate)
     if here.first or here.offset or here.shift or not (here.labels is None or label in here.labels):
         return None
     least = 0 if operator == "<" else 1
@@ -115,11 +107,11 @@ def _limit(clause: BoundClause, label: str, condition: s.Expression) -> int | ti
     return limit + least
 
 
-def _is_time(clause: BoundClause, node: s.Expression) -> bool:
-    return isinstance(node, Navigate) and node.shift == 0 and node.inner == Column(clause.order_by[0].column)
+def _is_time(clause: b.BoundClause, node: s.Expression) -> bool:
+    return isinstance(node, b.Navigate) and node.shift == 0 and node.inner == b.Column(clause.order_by[0].column)
 
 
-def window_of(clause: BoundClause, table: pa.Table) -> int | None:
+def window_of(clause: b.BoundClause, table: pa.Table) -> int | None:
     """The window of a clause over a table, in steps of its first sort key: the stated one, or a shorter implied one."""
     implied = implied_window(clause)
     if implied is None or clause.partial:
@@ -132,7 +124,7 @@ def window_of(clause: BoundClause, table: pa.Table) -> int | None:
     return max(min(length, length if clause.within is None else clause.within), 1)
 
 
-def on_start(clause: BoundClause) -> list[s.Expression]:
+def on_start(clause: b.BoundClause) -> list[s.Expression]:
     """Conditions of labels that every match has, which read its first row alone; as conditions of that row."""
     if clause.partial:  # what is not complete lacks some of these labels
         return []
@@ -144,7 +136,7 @@ def on_start(clause: BoundClause) -> list[s.Expression]:
     ]
 
 
-def without_start_conditions(clause: BoundClause) -> BoundClause:
+def without_start_conditions(clause: b.BoundClause) -> b.BoundClause:
     """The clause without the conditions that `on_start` has."""
     if clause.partial:
         return clause
@@ -157,18 +149,18 @@ def without_start_conditions(clause: BoundClause) -> BoundClause:
 
 
 def _reads_start_alone(condition: s.Expression, pattern: p.Pattern) -> bool:
-    reads = [node for node in s.walk(condition) if isinstance(node, Navigate)]
+    reads = [node for node in s.walk(condition) if isinstance(node, b.Navigate)]
     return bool(reads) and _is_of(condition, pattern)
 
 
 def _is_of(node: s.Expression, pattern: p.Pattern) -> bool:
-    if isinstance(node, Navigate):
+    if isinstance(node, b.Navigate):
         return is_start(node, pattern)
-    if isinstance(node, Aggregated | RowLabel | MatchNumber | SequenceNumber | Column):
+    if isinstance(node, b.Aggregated | b.RowLabel | b.MatchNumber | b.SequenceNumber | b.Column):
         return False
     return all(_is_of(part, pattern) for part in s.children(node))
 
 
 def at_hand(node: s.Expression) -> s.Expression:
     """The same, with the row at hand in place of the first row."""
-    return Navigate(node.inner, shift=node.shift) if isinstance(node, Navigate) else s.rebuild(node, at_hand)
+    return b.Navigate(node.inner, shift=node.shift) if isinstance(node, b.Navigate) else s.rebuild(node, at_hand)
