@@ -72,7 +72,7 @@ def _private_factory(session: Session) -> Any:
 
 
 def _table_function(shipped: tuple[bytes, ...], zone: str, itself: bool, by_rows: bool) -> type:
-    """A class that Spark hands Arrow batches, or rows. Made here, it travels to workers by value, with what it needs."""
+    """A class that Spark hands Arrow batches or rows. Made here, it travels to workers by value, with what it needs."""
 
     class Match:
         """All matches in the events of one partition."""
