@@ -29,8 +29,8 @@ from cepheid.model.chain import quantiles
 from cepheid.model.check import compare_shares
 from cepheid.model.fit import FEWEST_GAPS
 from cepheid.model.gap_statistics import bin_edges
-from cepheid.model.loss_kinds import ByAttribute
-from cepheid.model.loss_model import AFTER, EVERY_OTHER, Loss
+from cepheid.model.loss_kinds import ByAttribute, Loss
+from cepheid.model.loss_model import AFTER, EVERY_OTHER
 
 NEGATIVES = ("pooled", "em")
 _HARDLY_ANY = 0.999
