@@ -32,14 +32,14 @@ class Simulation:
     query: str = ""
 
 
-class Asked(Protocol[Result_co]):
+class CallOptions(Protocol[Result_co]):
     """The options of a call, which make its result."""
 
     def __call__(self) -> Result_co:
         """The result."""
 
 
-def as_function(asked: Callable[Parameters, Asked[Result]]) -> Callable[Parameters, Result]:
+def as_function(asked: Callable[Parameters, CallOptions[Result]]) -> Callable[Parameters, Result]:
     """A function with the options of a class, which declares each of them once."""
 
     def call(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
