@@ -140,8 +140,8 @@ def test_explain_says_who_runs_an_expression() -> None:
 )
 def test_whole_groups_are_judged_in_the_automaton(pattern: str, condition: str, stream: str) -> None:
     """Under skip_till_next_match an event is passed where the group before it fails its condition."""
-    query = f"PATTERN SEQ({pattern}) WHERE skip_till_next_match {{ {condition} }}"
-    found, expected = (cepheid.match(events(stream), query, engine=name).to_pylist() for name in ("states", "reference"))
+    query, table = f"PATTERN SEQ({pattern}) WHERE skip_till_next_match {{ {condition} }}", events(stream)
+    found, expected = (cepheid.match(table, query, engine=name).to_pylist() for name in ("states", "reference"))
     assert expected
     assert sorted(map(str, found)) == sorted(map(str, expected))
 

@@ -396,7 +396,7 @@ class _Builder:
                 found.append(a.Test(expression))
         return tuple(found)
 
-    def ending(self, key: Key, edge: _Step) -> Tests | None:
+    def ending(self, key: Key, edge: _Step) -> a.Tests | None:
         """What an event must pass to end a group before an edge takes a further one; None: nothing ends it."""
         condition = self.ends[edge.variable]
         walked: list[str] = []
