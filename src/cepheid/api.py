@@ -9,8 +9,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
-from cepheid.draw.automaton import automaton_svg, conditions_of
-from cepheid.draw.notebook import query_html
 from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.check import check
@@ -22,6 +20,7 @@ from cepheid.language.match_recognize.from_query import clause_of
 from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.sase.parse import parse
 from cepheid.pattern_query import FlinkQuery, LanguageQuery, PatternQuery, RowQuery, log_match, row_query
+from cepheid.plan.drawing import query_html, query_svg
 from cepheid.plan.options import bounded
 from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, signature_with
@@ -105,7 +104,7 @@ class Query(CheckedQuery, LanguageQuery):
     @property
     def keys(self) -> tuple[str, ...]:
         """The attributes of its equivalence tests."""
-        parts = [part for part in conditions_of(self.syntax) if isinstance(part, s.Equivalence)]
+        parts = [part for part in s.conjoined(self.syntax.where) if isinstance(part, s.Equivalence)]
         return tuple(dict.fromkeys(name for part in parts for name, _ in part.tests))
 
     def with_parameters(self, parameters: Mapping[str, Any] | None) -> Query:
@@ -173,9 +172,9 @@ class Query(CheckedQuery, LanguageQuery):
         """
         return clause_of(self.syntax, self.text, self.parameters, dialect=dialect, time=time, type=type)
 
-    def svg(self) -> str:
+    def svg(self, events: Any = None) -> str:
         """The automaton as a drawing, in the colours of where it is shown."""
-        return automaton_svg(self.syntax)
+        return query_svg(self.syntax)
 
     def __repr__(self) -> str:
         return f"cepheid.query({str(self)!r})"
@@ -369,13 +368,13 @@ def fit(
     negated components so, too; `loss_by` names an attribute, such as the reader, whose values share one loss, and
     with `loss_by_hour` losses depend on the hour of the day. All other options are those of `match`.
     """
+    from cepheid.engine.fitting.learn import Fitting
     from cepheid.runners.fit import fit_model
 
     keywords: dict[str, Any] = dict(options)
     parameters = keywords.pop("parameters", None)
     asked = sase_query(query, parameters, "{} has no losses to fit")
-    stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives}
-    return fit_model(history, asked, loss_by=loss_by, loss_by_hour=loss_by_hour, **stated, **keywords)
+    return fit_model(history, asked, Fitting(loss, happens, negatives, loss_by, loss_by_hour), keywords)
 
 
 def forecast(events: Any, query: AnyQuery, *, at: Any = None, **options: Unpack[PlanKeywords]) -> Any:

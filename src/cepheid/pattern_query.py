@@ -13,9 +13,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from cepheid.errors import CepheidError
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.match_recognize.parse import parse_clause
 from cepheid.language.match_recognize.syntax import Clause, Rows
+from cepheid.plan.drawing import clause_svg, flink_svg, html_of
 from cepheid.plan.options import bounded
 from cepheid.runners.options import FlinkOptions, PatternOptions, RowOptions
 
@@ -77,6 +79,10 @@ class LanguageQuery(ABC):
         """How the query is run: its automaton or its search, over a table also what judges its conditions."""
         asked = self.with_parameters(options.pop("parameters", None))
         return asked.language.explain(events, options, analyze)
+
+    @abstractmethod
+    def svg(self, events: Any = None) -> str:
+        """The automaton as a drawing, in the colours of where it is shown; that of a Flink pattern needs events."""
 
     @abstractmethod
     def why(self, events: Any, *, most_events: int | None = None, **options: Any) -> Diagnosis:
@@ -149,6 +155,13 @@ class RowQuery(PatternQuery):
 
         return RowLanguage(self.clause)
 
+    def svg(self, events: Any = None) -> str:
+        """The automaton as a drawing."""
+        return clause_svg(self.clause)
+
+    def _repr_html_(self) -> str:
+        return html_of(str(self), self.svg())
+
     def _subject(self, table: pa.Table, options: RowOptions, most_events: int | None) -> Subject:
         from cepheid.diagnose.row_patterns import RowSubject
         from cepheid.runners.rows import bound_to
@@ -178,6 +191,17 @@ class FlinkQuery(PatternQuery):
     def with_parameters(self, parameters: Mapping[str, Any] | None) -> FlinkQuery:
         """The same with more values."""
         return FlinkQuery(self.pattern, {**self.parameters, **(parameters or {})})
+
+    def svg(self, events: Any = None) -> str:
+        """The automaton as a drawing; conditions are bound to the columns of the events."""
+        from cepheid.runners.flink import automaton_for
+        from cepheid.runners.tables import columns_of
+
+        if events is None:
+            raise CepheidError("the automaton of a Flink pattern needs columns", hint="pass events: query.svg(events)")
+        columns = columns_of(events)
+        asked = FlinkOptions.from_keywords({"parameters": self.parameters or None}).in_memory(columns)
+        return flink_svg(self.pattern, automaton_for(self.pattern, columns, asked))
 
     def _subject(self, table: pa.Table, options: FlinkOptions, most_events: int | None) -> Subject:
         from cepheid.diagnose.flink_patterns import FlinkSubject

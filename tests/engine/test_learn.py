@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import cepheid
 from cepheid.engine.data.table import ordered
 from cepheid.engine.fitting.history import History, gather
-from cepheid.engine.fitting.learn import learn
+from cepheid.engine.fitting.learn import Fitting, learn
 from cepheid.errors import ModelError
 from cepheid.model import ByAttribute, Gamma, GapStatistics, Model
 from cepheid.simulate import Simulation, retail_visits, route_visits, stop_visits
@@ -310,7 +310,7 @@ def test_a_reader_that_lost_everything_is_not_estimated() -> None:
     lost = dataclasses.replace(history.of("a"), lost_since=GapStatistics.from_samples(np.full(50, 100.0)))
     seen = dataclasses.replace(history.of("c"), gaps=gaps, events=40.0)
     with pytest.raises(ModelError, match="every occurrence of 'a' in the history was lost"):
-        learn(bound, History({"a": lost, "c": seen}, 90), resolution=1.0, window=10.0)
+        learn(bound, History({"a": lost, "c": seen}, 90), Fitting(), resolution=1.0, window=10.0)
 
 
 # --- are the probabilities honest? ----------------------------------------------------------------------------------

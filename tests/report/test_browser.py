@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.draw.automaton import Arc
+from cepheid.plan.drawing import Arc
 from cepheid.report.matches import Shown
 from cepheid.report.report import Run, write_report
 from cepheid.simulate import retail_visits

@@ -47,7 +47,7 @@ def check(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
 
 def _drawing(text: str) -> str | None:
     try:
-        return sase_query(text).svg()
+        return cepheid.query(text).svg()
     except CepheidError:
         return None
 

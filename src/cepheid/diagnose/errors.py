@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.diagnose.relax import top_level
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
@@ -125,7 +124,7 @@ def _with_null(
 
     where = None if syntax.where is None else with_null(syntax.where)
     items = [replace(item, expression=with_null(item.expression)) for item in syntax.returns or ()]
-    places = [part.span for part in (*top_level(syntax.where), *items) if part.span[0] <= (error.start or 0)]
+    places = [part.span for part in (*s.conjoined(syntax.where), *items) if part.span[0] <= (error.start or 0)]
     holding = [span for span in places if (error.start or 0) < span[1]]
     return replace(syntax, where=where, returns=tuple(items) or None), [*put_in, *holding]
 
@@ -139,7 +138,7 @@ def _without(syntax: s.QuerySyntax, error: QueryError) -> s.QuerySyntax | None:
     def inside(node: s.Node) -> bool:
         return node.span[0] <= place < node.span[1]
 
-    parts = top_level(syntax.where)
+    parts = s.conjoined(syntax.where)
     if any(map(inside, parts)):
         kept = [each for part in parts for each in (_other_tests(part, error) if inside(part) else [part])]
         where = s.And(tuple(kept)) if len(kept) > 1 else kept[0] if kept else None

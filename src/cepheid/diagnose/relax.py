@@ -94,7 +94,7 @@ class Subject:
     def parts(self) -> tuple[Part, ...]:
         """The conditions of the top-level AND, equivalence tests one attribute at a time."""
         found: list[Part] = []
-        for expression in top_level(self.bound.where):
+        for expression in s.conjoined(self.bound.where):
             if isinstance(expression, s.Equivalence):
                 everywhere = frozenset(component.variable for component in self.bound.components)
                 found += [Part(replace(expression, tests=(test,)), everywhere) for test in expression.tests]
@@ -181,13 +181,6 @@ class Subject:
         """One event."""
         shown = self.events.table.select(self.bound.schema.whole_names)
         return shown.slice(int(index), 1).to_pylist()[0]  # type: ignore[no-any-return]
-
-
-def top_level(where: s.Expression | None) -> list[s.Expression]:
-    """The conditions of the outermost AND."""
-    if isinstance(where, s.And):
-        return [part for operand in where.operands for part in top_level(operand)]
-    return [] if where is None else [where]
 
 
 def _joined(conditions: list[s.Expression]) -> s.Expression | None:

@@ -1,1 +1,1 @@
-"""Drawings of queries, for notebooks, reports and pages."""
+"""Charts and texts for notebooks, reports and pages."""

@@ -83,7 +83,7 @@ def _run_unsure(plan: Plan, events: EventTable, after: int, until: int) -> Match
         if query is None:
             continue
         _check_width(query)
-        query = replace(query, bound=_judged(bound, query.bound))
+        query = replace(query, bound=query.bound.asking(threshold=bound.threshold))
         part = find(_unsure_plan(plan, query), events, BEGINNING if imprecise else after, until)
         found.append((query, part))
     matches = _together(bound, found)
@@ -102,10 +102,6 @@ def _run_unsure(plan: Plan, events: EventTable, after: int, until: int) -> Match
     for row, groups in zip(order, matches.take(order).groups(), strict=True):
         first.setdefault(groups, int(row))
     return matches.take(np.array(sorted(first.values()), np.int64))
-
-
-def _judged(bound: BoundQuery, linear: BoundQuery) -> BoundQuery:
-    return replace(linear, syntax=replace(linear.syntax, threshold=bound.threshold))
 
 
 def _unsure_plan(plan: Plan, query: LinearQuery) -> Plan:

@@ -7,7 +7,7 @@ over soon. What was lost cannot be seen to complete, so it is compared how often
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from cepheid.engine.find import find
 from cepheid.engine.forecasting import ChunkCache, ended_by, partial_matches, reaching, remaining_of, table_of
 from cepheid.engine.scoring.losses import check_missing, gap_scale
 from cepheid.errors import ModelError
-from cepheid.language.bind import bind
+from cepheid.language.bind import rebound
 from cepheid.language.forecasts import LEAST
 from cepheid.model.forecast_check import THRESHOLDS, AtThreshold, ForecastCheck, forecast_bins
 from cepheid.plan.options import Limits, PlanOptions
@@ -67,7 +67,7 @@ def check_forecasts(plan: Plan, events: EventTable) -> ForecastCheck:
 def _matches(plan: Plan, events: EventTable) -> Matches:
     """All matches that were wholly seen."""
     bound = plan.bound
-    whole = replace(bind(replace(bound.syntax, forecast=None), bound.schema), window=bound.window)
+    whole = rebound(bound, forecast=None)
     limits: dict[str, Any] = {name: getattr(plan.limits, name) for name in Limits.__dataclass_fields__}
     return find(make_plan(whole, events, PlanOptions(**limits))[0], events)
 

@@ -29,7 +29,7 @@ from cepheid.errors import ModelError
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
-from cepheid.language.forecasts import LEAST, Beginning, Ender, forecast_beginnings
+from cepheid.language.forecasts import LEAST, Beginning, Ender
 from cepheid.language.pattern import Choice, Pattern, Repeat, Single, labels_of, walk
 from cepheid.language.pattern import Sequence as InSequence
 from cepheid.language.pattern import may_be_empty as vanishes
@@ -110,7 +110,7 @@ def partial_matches(plan: Plan, events: EventTable, model: Model, least: float) 
     bound = plan.bound
     lossy = _by_value(model) or any(model.loss_of(each.variable) > 0.0 for each in bound.components)
     found = []
-    beginnings, keys = forecast_beginnings(bound.syntax), _keys(bound, events)
+    beginnings, keys = bound.beginnings, _keys(bound, events)
     if not bound.is_linear:
         _check_seen(bound, model, beginnings)
     for number, beginning in enumerate(beginnings):
@@ -118,7 +118,7 @@ def partial_matches(plan: Plan, events: EventTable, model: Model, least: float) 
         # Something may have happened unseen between the first and the last event.
         unseen = lossy and bound.is_linear and len(beginning.query.components) > 2
         if unseen:
-            part = replace(part, syntax=replace(part.syntax, threshold=least))
+            part = part.asking(threshold=least)
         limits: dict[str, Any] = {name: getattr(plan.limits, name) for name in Limits.__dataclass_fields__}
         judged: dict[str, Any] = {"model": _first_seen(bound, model), "scoring": "posterior"} if unseen else {}
         options = PlanOptions(**limits, **judged)

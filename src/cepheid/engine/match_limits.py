@@ -29,7 +29,7 @@ from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import BEGIN, TAKE
 from cepheid.errors import CepheidError, LimitError, TimeoutReached
 from cepheid.language import syntax as s
-from cepheid.language.bind import bind
+from cepheid.language.bind import rebound
 from cepheid.language.bound import BoundQuery, BoundWindow
 from cepheid.language.schema import DataType
 from cepheid.language.units import UNITS
@@ -182,7 +182,7 @@ def count(
     bound: BoundQuery, model: object, events: EventTable, after: int, until: int, steps: float = MOST_STEPS
 ) -> Count | str:
     """How many matches there are, whatever OUTPUT makes of them; or why nobody can tell without listing them."""
-    bound = replace(bound, syntax=replace(bound.syntax, output=s.Output()))
+    bound = bound.asking(output=s.Output())
     refused = uncountable(bound, model)
     if refused is not None:
         return f"counting needs the list of matches ({refused})"
@@ -257,7 +257,7 @@ def _tamed(plan: Plan, events: EventTable, find: Find | None) -> Iterator[tuple[
     any_match = bound.strategy is s.Strategy.SKIP_TILL_ANY
     tries: list[tuple[str, Callable[[], int]]] = []
     if any_match and find is not None:
-        following = _with(bound, selection=s.Selection(s.Strategy.SKIP_TILL_NEXT))
+        following = rebound(bound, within=None, selection=s.Selection(s.Strategy.SKIP_TILL_NEXT))
         tries.append(("skip_till_next_match", partial(_number, following, events)))
     if find is not None:
         tries += [
@@ -317,13 +317,7 @@ def _number(bound: BoundQuery, events: EventTable) -> int:
 
 
 def _shown(bound: BoundQuery, mode: s.OutputMode, events: EventTable, find: Find) -> int:
-    return len(find(_alone(_with(bound, output=s.Output(mode))), events))
-
-
-def _with(bound: BoundQuery, **changes: object) -> BoundQuery:
-    """The same query, written a little differently."""
-    written = replace(bound.syntax, within=None, **changes)  # type: ignore[arg-type]
-    return replace(bind(written, bound.schema), window=bound.window)
+    return len(find(_alone(rebound(bound, within=None, output=s.Output(mode))), events))
 
 
 def _alone(bound: BoundQuery) -> Plan:

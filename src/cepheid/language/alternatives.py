@@ -8,12 +8,12 @@ from itertools import pairwise
 from cepheid.language import syntax as s
 from cepheid.language.partial import known_conditions
 from cepheid.language.partial_expressions import linear_variables
-from cepheid.language.pattern import AnyOrder, Choice, Repeat, walk
+from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, walk
 
 
-def has_alternatives(query: s.QuerySyntax) -> bool:
-    """Has its pattern alternatives?"""
-    return any(isinstance(node, Choice) for node in walk(query.pattern))
+def has_alternatives(pattern: Pattern) -> bool:
+    """Has a pattern alternatives?"""
+    return any(isinstance(node, Choice) for node in walk(pattern))
 
 
 def steps_of_alternatives(query: s.QuerySyntax) -> dict[str, s.QuerySyntax] | str:

@@ -55,6 +55,11 @@ def bind(
         raise located(error, text) from None
 
 
+def rebound(bound: BoundQuery, **changes: object) -> BoundQuery:
+    """The same query, written a little differently, over the same columns; its window stays."""
+    return replace(bind(bound.asking(**changes).syntax, bound.schema), window=bound.window)
+
+
 _PATTERNS = {"like": "like_pattern", "ilike": "ilike_pattern", "rlike": "rlike_pattern", "regexp_like": "rlike_pattern"}
 
 
@@ -77,7 +82,7 @@ class _Binder:
     def bind(self) -> BoundQuery:
         self.check_types_exist()
         where = self.condition(self.query.where) if self.query.where is not None else None
-        tested = [*_top_level(where), *(self.condition(test) for test in self.defined)]
+        tested = [*s.conjoined(where), *(self.condition(test) for test in self.defined)]
         span = where.span if where is not None else s.NOWHERE
         equivalence, fixed, rest = self.equivalences(s.And(tuple(tested), span=span) if self.defined else where)
         returns = self.returned()
@@ -370,7 +375,7 @@ class _Binder:
         names: list[str] = []
         fixed: list[tuple[str, s.Literal]] = []
         rest: list[s.Expression] = []
-        for part in _top_level(where):
+        for part in s.conjoined(where):
             if isinstance(part, s.Equivalence):
                 for name, value in part.tests:
                     if name not in names:
@@ -433,7 +438,7 @@ class _Binder:
         y, but a disjunct has to hold for all of them.
         """
         normal = negation_normal_form(where) if where is not None else None
-        shared = tuple(part for part in _top_level(normal) if self.negatives_in(part))
+        shared = tuple(part for part in s.conjoined(normal) if self.negatives_in(part))
         found = []
         for literals in disjuncts(s.And(shared) if shared else None):
             negative: dict[str, list[s.Expression]] = {}
@@ -535,14 +540,6 @@ def _sums(node: s.Expression) -> Iterator[s.Expression]:
     if isinstance(node, s.Arithmetic | s.Negative):
         for inner in s.children(node):
             yield from _sums(inner)
-
-
-def _top_level(where: s.Expression | None) -> Iterable[s.Expression]:
-    if isinstance(where, s.And):
-        for operand in where.operands:
-            yield from _top_level(operand)
-    elif where is not None:
-        yield where
 
 
 def place_conjunct(clause: s.Expression, positives: list[s.Component]) -> Conjunct:

@@ -6,12 +6,14 @@ This is what plans and engines read. Nothing here is text any more, and nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 
 from cepheid.language import syntax as s
+from cepheid.language.forecasts import Beginning, forecast_beginnings
 from cepheid.language.pattern import Pattern, edge, exposed, without
+from cepheid.language.printing import stored_text
 from cepheid.language.schema import Schema
 from cepheid.language.until import follows_runs
 
@@ -175,6 +177,28 @@ class BoundQuery:
         )
 
     # What is asked of matches, as written. Rewriting a query is what its syntax is for; nothing else reads it.
+
+    def asking(self, **changes: object) -> BoundQuery:
+        """The same query with other parts of its text that need no binding, such as OUTPUT or THRESHOLD."""
+        return replace(self, syntax=replace(self.syntax, **changes))  # type: ignore[arg-type]
+
+    def in_order(self, components: tuple[s.Component, ...], where: s.Expression | None) -> BoundQuery:
+        """The same query as a plain sequence of these components, with another condition."""
+        return replace(self, syntax=replace(self.syntax.in_order(components), where=where))
+
+    @property
+    def stored_text(self) -> str:
+        """The text as checkpoints record it."""
+        return stored_text(self.syntax)
+
+    def written_conditions(self) -> tuple[s.Expression, ...]:
+        """WHERE, what DEFINE says, and where groups end."""
+        return self.syntax.conditions()
+
+    @cached_property
+    def beginnings(self) -> list[Beginning]:
+        """What partial matches have taken and what they wait for."""
+        return forecast_beginnings(self.syntax)
 
     @property
     def where(self) -> s.Expression | None:

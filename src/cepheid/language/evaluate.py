@@ -10,25 +10,10 @@ from datetime import UTC, date, datetime
 
 from cepheid.language import syntax as s
 from cepheid.language.functions import find_function
+from cepheid.language.library import scalars
 from cepheid.language.library.function import Function
 from cepheid.language.library.growth import bounded_text
 from cepheid.language.library.operators import day_of, in_utc, in_zone, known, micros_of, midnight, negative, time_of
-from cepheid.language.library.scalars import (
-    COMPARISONS,
-    OPERATORS,
-    Value,
-    arithmetic,
-    between,
-    cast,
-    conjunction,
-    decimal_parts,
-    disjunction,
-    divide_whole,
-    member,
-    opposite,
-    text_of,
-    type_parts,
-)
 from cepheid.language.library.time_functions import keeps_offset
 from cepheid.language.schema import DataType
 from cepheid.language.zones import name_of, to_instant
@@ -36,7 +21,7 @@ from cepheid.language.zones import name_of, to_instant
 TAKING_TEXTS = frozenset({"concat", "concat_ws"})  # which take other values as their texts
 
 
-def function_of(node: s.Expression) -> Callable[..., Value]:
+def function_of(node: s.Expression) -> Callable[..., scalars.Value]:
     """What an operator or a function computes from the values of its parts, constants included.
 
     >>> function_of(s.Arithmetic("+", s.Literal(1), s.Literal(None)))(1, None) is None
@@ -44,22 +29,22 @@ def function_of(node: s.Expression) -> Callable[..., Value]:
     """
     match node:
         case s.Arithmetic(operator=sign, target=target):
-            wanted = None if target is None else decimal_parts(type_parts(target)[1])
-            return divide_whole(wanted) if sign == "whole /" else arithmetic(sign, wanted)
+            wanted = None if target is None else scalars.decimal_parts(scalars.type_parts(target)[1])
+            return scalars.divide_whole(wanted) if sign == "whole /" else scalars.arithmetic(sign, wanted)
         case s.Comparison(operator=sign):
-            return COMPARISONS[sign]
+            return scalars.COMPARISONS[sign]
         case s.Membership(negated=negated):
-            return _negated(member) if negated else member
+            return _negated(scalars.member) if negated else scalars.member
         case s.Between(negated=negated):
-            return _negated(between) if negated else between
+            return _negated(scalars.between) if negated else scalars.between
         case s.IsNull(negated=negated):
             return lambda value: (known(value) is None) != negated
         case s.And():
-            return conjunction
+            return scalars.conjunction
         case s.Or():
-            return disjunction
+            return scalars.disjunction
         case s.Not():
-            return opposite
+            return scalars.opposite
         case s.Negative():
             return negative
         case s.Call(function=name, target=target):
@@ -68,40 +53,40 @@ def function_of(node: s.Expression) -> Callable[..., Value]:
     raise TypeError(f"{type(node).__name__} is no function")
 
 
-def _called(name: str) -> Callable[..., Value]:
-    if name in OPERATORS:
-        return bounded_text(name, OPERATORS[name])
+def _called(name: str) -> Callable[..., scalars.Value]:
+    if name in scalars.OPERATORS:
+        return bounded_text(name, scalars.OPERATORS[name])
     function = find_function(name)
     assert function is not None
     return _strict(function.apply) if function.user else bounded_text(name, called(function))
 
 
-def _negated(call: Callable[..., Value]) -> Callable[..., Value]:
-    return lambda *values: opposite(call(*values))
+def _negated(call: Callable[..., scalars.Value]) -> Callable[..., scalars.Value]:
+    return lambda *values: scalars.opposite(call(*values))
 
 
-def _as_type(call: Callable[..., Value], target: str) -> Callable[..., Value]:
+def _as_type(call: Callable[..., scalars.Value], target: str) -> Callable[..., scalars.Value]:
     """A function whose results are brought to one type."""
-    return lambda *values: cast(call(*values), target)
+    return lambda *values: scalars.cast(call(*values), target)
 
 
-def _strict(call: Callable[..., Value]) -> Callable[..., Value]:
-    def function(*values: Value) -> Value:
+def _strict(call: Callable[..., scalars.Value]) -> Callable[..., scalars.Value]:
+    def function(*values: scalars.Value) -> scalars.Value:
         return None if any(value is None for value in values) else call(*values)
 
     return function
 
 
-def called(function: Function) -> Callable[..., Value]:
+def called(function: Function) -> Callable[..., scalars.Value]:
     """A function of the library over values as clauses have them."""
     takes_texts = function.name in TAKING_TEXTS
 
-    def call(*values: Value) -> Value:
+    def call(*values: scalars.Value) -> scalars.Value:
         given = [known(value) for value in values]
         if function.strict and any(value is None for value in given):
             return None
         if takes_texts:
-            given = [value if value is None or isinstance(value, list) else text_of(value) for value in given]
+            given = [value if value is None or isinstance(value, list) else scalars.text_of(value) for value in given]
         near = next((value for value in given if isinstance(value, datetime) and value.tzinfo), None)
         if function.result is not None:
             given = [_micros(value, function) if isinstance(value, date) else value for value in given]
@@ -121,7 +106,7 @@ def _micros(value: date, function: Function) -> int:
     return micros_of(at.astimezone(UTC) if function.instant and at.tzinfo else at)
 
 
-def _value(found: Value, function: Function, near: datetime | None, offset: bool) -> Value:
+def _value(found: scalars.Value, function: Function, near: datetime | None, offset: bool) -> scalars.Value:
     found = known(found.item() if hasattr(found, "item") else found)
     if function.result is DataType.TIME:
         if function.gives_instant:

@@ -7,17 +7,44 @@ comparisons cannot work on it; they raise an error that says what to write.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.library.decimals import MOST, precision_of
 from cepheid.language.printing import expression_text, name_text
 from cepheid.language.units import UNITS
+
+Operation: TypeAlias = "Callable[[Expr, object], Expr]"  # an operator of Python's on an expression and something
+
+
+def _compared(operator: str) -> Operation:
+    def compare(self: Expr, other: object) -> Expr:
+        if other is None:
+            hint = "use is_null() or is_not_null()"
+            raise QueryError("nothing is equal to NULL", hint=hint, code="compared-with-none")
+        return Expr(s.Comparison(operator, self._node, node_of(other)))
+
+    return compare
+
+
+def _calculated(operator: str) -> tuple[Operation, Operation]:
+    """The operator behind an expression, and before it."""
+    return (
+        lambda self, other: Expr(s.Arithmetic(operator, self._node, node_of(other))),
+        lambda self, other: Expr(s.Arithmetic(operator, node_of(other), self._node)),
+    )
+
+
+def _joining(kind: type[s.And] | type[s.Or], sign: str) -> tuple[Operation, Operation]:
+    return (
+        lambda self, other: Expr(_joined(kind, self._node, _condition(other, sign))),
+        lambda self, other: Expr(_joined(kind, _condition(other, sign), self._node)),
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,29 +73,12 @@ class Expr:
 
     # comparisons
 
-    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
-        return self._compare("=", other)
-
-    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
-        return self._compare("!=", other)
-
-    def __lt__(self, other: object) -> Expr:
-        return self._compare("<", other)
-
-    def __le__(self, other: object) -> Expr:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: object) -> Expr:
-        return self._compare(">", other)
-
-    def __ge__(self, other: object) -> Expr:
-        return self._compare(">=", other)
-
-    def _compare(self, operator: str, other: object) -> Expr:
-        if other is None:
-            hint = "use is_null() or is_not_null()"
-            raise QueryError("nothing is equal to NULL", hint=hint, code="compared-with-none")
-        return Expr(s.Comparison(operator, self._node, node_of(other)))
+    __eq__ = _compared("=")  # type: ignore[assignment]
+    __ne__ = _compared("!=")  # type: ignore[assignment]
+    __lt__ = _compared("<")
+    __le__ = _compared("<=")
+    __gt__ = _compared(">")
+    __ge__ = _compared(">=")
 
     def is_in(self, values: object) -> Expr:
         """Is it one of these values? They may be a list, or a parameter that holds them.
@@ -126,52 +136,19 @@ class Expr:
 
     # conditions
 
-    def __and__(self, other: object) -> Expr:
-        return Expr(_joined(s.And, self._node, _condition(other, "&")))
-
-    def __rand__(self, other: object) -> Expr:
-        return Expr(_joined(s.And, _condition(other, "&"), self._node))
-
-    def __or__(self, other: object) -> Expr:
-        return Expr(_joined(s.Or, self._node, _condition(other, "|")))
-
-    def __ror__(self, other: object) -> Expr:
-        return Expr(_joined(s.Or, _condition(other, "|"), self._node))
+    __and__, __rand__ = _joining(s.And, "&")
+    __or__, __ror__ = _joining(s.Or, "|")
 
     def __invert__(self) -> Expr:
         return Expr(s.Not(self._node))
 
     # arithmetic
 
-    def __add__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("+", self._node, node_of(other)))
-
-    def __radd__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("+", node_of(other), self._node))
-
-    def __sub__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("-", self._node, node_of(other)))
-
-    def __rsub__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("-", node_of(other), self._node))
-
-    def __mul__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("*", self._node, node_of(other)))
-
-    def __rmul__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("*", node_of(other), self._node))
-
-    def __truediv__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("/", self._node, node_of(other)))
-
-    def __rtruediv__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("/", node_of(other), self._node))
-
-    def __mod__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("%", self._node, node_of(other)))
-
-    def __rmod__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("%", node_of(other), self._node))
+    __add__, __radd__ = _calculated("+")
+    __sub__, __rsub__ = _calculated("-")
+    __mul__, __rmul__ = _calculated("*")
+    __truediv__, __rtruediv__ = _calculated("/")
+    __mod__, __rmod__ = _calculated("%")
 
     def __neg__(self) -> Expr:
         if isinstance(self._node, s.Literal) and type(self._node.value) in (int, float, Decimal):

@@ -271,7 +271,7 @@ class Writer:
         """All conditions of the linear pattern; None if they cannot hold. `partial`: those on these steps alone."""
         parts: list[s.Expression] = []
         where = self.bound.where
-        for part in _top_level(negation_normal_form(where)) if where is not None else ():
+        for part in s.conjoined(negation_normal_form(where)) if where is not None else ():
             if isinstance(part, s.Equivalence):
                 parts.append(part)
             elif s.variables_of(part) & self.negated:
@@ -443,11 +443,3 @@ def _each(node: s.Expression) -> s.Expression:
 def _of_one_round(steps: Several[Step]) -> bool:
     rounds: dict[str, int] = {}
     return all(rounds.setdefault(name, number) == number for step in steps for name, number in step.rounds)
-
-
-def _top_level(node: s.Expression) -> Iterator[s.Expression]:
-    if isinstance(node, s.And):
-        for operand in node.operands:
-            yield from _top_level(operand)
-    else:
-        yield node

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, permutations
-from operator import and_
+from itertools import permutations
 from typing import TypeAlias
 
 Span: TypeAlias = tuple[int, int]  # character offsets into the text; the second one is exclusive
@@ -187,26 +186,6 @@ def edge(pattern: Pattern, *, last: bool = False) -> frozenset[str]:
     return frozenset().union(*(edge(part, last=last) for part in children(pattern)))
 
 
-def follows(pattern: Pattern) -> frozenset[tuple[str, str]]:
-    """Which label can come right after which.
-
-    >>> sorted(follows(Sequence((Single("A"), Repeat(Single("B"), 0, None), Single("C")))))
-    [('A', 'B'), ('A', 'C'), ('B', 'B'), ('B', 'C')]
-    """
-    pairs: list[tuple[Pattern, Pattern]] = []
-    match pattern:
-        case Sequence(parts=parts):
-            for at, part in enumerate(parts):
-                reached = accumulate(map(may_be_empty, parts[at + 1 :]), and_, initial=True)
-                pairs += [(part, other) for other, near in zip(parts[at + 1 :], reached, strict=False) if near]
-        case AnyOrder(parts=parts):
-            pairs += permutations(parts, 2)
-        case Repeat(part=part, most=most) if most != 1:
-            pairs.append((part, part))
-    found = {(before, after) for one, two in pairs for before in edge(one, last=True) for after in edge(two)}
-    return frozenset(found).union(*map(follows, children(pattern)))
-
-
 def fewest(pattern: Pattern) -> int:
     """How many rows a match has at least.
 
@@ -257,13 +236,13 @@ def is_list(pattern: Pattern) -> bool:
     return isinstance(pattern, Repeat) and (pattern.least, pattern.most) != (0, 1)
 
 
-def orders(pattern: AnyOrder) -> Choice:
-    """Every order of the parts, in order of preference: lexicographic in the order they are written.
+def orders(pattern: AnyOrder, count: int | None = None) -> Choice:
+    """Every order of the parts, in order of preference: lexicographic in the order they are written; or of `count`.
 
     >>> [[part.label for part in order.parts] for order in orders(AnyOrder((Single("A"), Single("B")))).parts]
     [['A', 'B'], ['B', 'A']]
     """
-    return Choice(tuple(Sequence(order) for order in permutations(pattern.parts)), pattern.span)
+    return Choice(tuple(Sequence(order) for order in permutations(pattern.parts, count)), pattern.span)
 
 
 def joined_repeats(pattern: Pattern) -> Pattern:

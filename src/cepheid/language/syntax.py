@@ -519,6 +519,13 @@ def _rebuild_part(part: object, change: Callable[[Expression], Expression]) -> o
     return part
 
 
+def conjoined(node: Expression | None) -> list[Expression]:
+    """The conditions of the outermost AND."""
+    if isinstance(node, And):
+        return [part for operand in node.operands for part in conjoined(operand)]
+    return [] if node is None else [node]
+
+
 def variables_of(node: Expression) -> frozenset[str]:
     """The pattern variables that an expression mentions, outside the defaults for missing events."""
     found: set[str] = set()

@@ -15,19 +15,8 @@ from typing import Any, NoReturn
 from cepheid.budget import checkpoint
 from cepheid.errors import QueryError
 from cepheid.language.durations import whole_steps
+from cepheid.language.flink import pattern as f
 from cepheid.language.flink.conditions import Atom, Steps, bind_condition, type_condition
-from cepheid.language.flink.pattern import (
-    Both,
-    Condition,
-    Contiguity,
-    Either,
-    Pattern,
-    Rounds,
-    Test,
-    check_pattern,
-    is_list,
-    steps_before,
-)
 from cepheid.language.schema import Schema
 from cepheid.plan import automaton as made
 from cepheid.plan.automaton import Action, Kind
@@ -67,9 +56,9 @@ class FlinkEdge:
     formula: Formula
 
 
-def lower_flink(pattern: Pattern, schema: Schema, parameters: Mapping[str, Any] | None = None) -> FlinkAutomaton:
+def lower_flink(pattern: f.Pattern, schema: Schema, parameters: Mapping[str, Any] | None = None) -> FlinkAutomaton:
     """The automaton of a pattern over events of a schema."""
-    check_pattern(pattern)
+    f.check_pattern(pattern)
     builder = _Builder(pattern, schema, parameters or {})
     try:
         builder.build()
@@ -83,7 +72,7 @@ def lower_flink(pattern: Pattern, schema: Schema, parameters: Mapping[str, Any] 
         tuple(builder.atoms),
         builder.window or 0,
         pattern.skip,
-        is_list(pattern),
+        f.is_list(pattern),
         schema,
     )
 
@@ -118,7 +107,7 @@ def _check_no_circle(states: list[FlinkState]) -> None:
 class _Builder:
     """Walks a pattern from its end and makes the states, as Flink's compiler does."""
 
-    def __init__(self, pattern: Pattern, schema: Schema, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, pattern: f.Pattern, schema: Schema, parameters: Mapping[str, Any]) -> None:
         self.pattern = pattern
         self.schema = schema
         self.parameters = parameters
@@ -131,10 +120,10 @@ class _Builder:
         self.first_rounds: dict[int, bool] = {}
         self.window: int | None = None
         self.current = pattern
-        self.following: Pattern | None = None
-        self.group: Pattern | None = None
-        self.known_steps = frozenset(is_list(pattern))
-        self.steps_before = steps_before(pattern)
+        self.following: f.Pattern | None = None
+        self.group: f.Pattern | None = None
+        self.known_steps = frozenset(f.is_list(pattern))
+        self.steps_before = f.steps_before(pattern)
 
     def build(self) -> None:
         """Makes all states; raises for what Flink finds malformed only now."""
@@ -146,7 +135,7 @@ class _Builder:
         gaps = [state.window for state in self.states if state.window is not None]
         if self.window is not None and any(gap > self.window for gap in gaps):
             _fail("the window between two events is longer than that of the whole match", "make it shorter")
-        if last.contiguity is Contiguity.NOT_FOLLOW:
+        if last.contiguity is f.Contiguity.NOT_FOLLOW:
             own = any(state.name == last.name and state.window for state in self.states)
             if not own and not self.window:
                 hint = "add within(...): the match is reported when the window closes"
@@ -158,24 +147,24 @@ class _Builder:
 
     # --- conditions -------------------------------------------------------------------------------------------------
 
-    def formula(self, part: Pattern) -> Formula:
+    def formula(self, part: f.Pattern) -> Formula:
         """A step's own condition."""
         if id(part) not in self.formulas:
             made: Formula = Always() if part.condition is None else self.judged(part.condition, part.name)
             self.formulas[id(part)] = made
         return self.formulas[id(part)]
 
-    def until(self, part: Pattern) -> Formula | None:
+    def until(self, part: f.Pattern) -> Formula | None:
         """What ends a loop."""
         if part.until_condition is None:
             return None
         return self.judged(part.until_condition, part.name)
 
-    def judged(self, condition: Condition, own: str | None) -> Formula:
+    def judged(self, condition: f.Condition, own: str | None) -> Formula:
         match condition:
-            case Test(text=text, is_type=True):
+            case f.Test(text=text, is_type=True):
                 return self.number(type_condition(text, self.schema))
-            case Test(text=text):
+            case f.Test(text=text):
                 known = Steps(self.known_steps, self.steps_before.get(own or "", self.known_steps))
                 atoms = bind_condition(text, own, known, self.schema, self.parameters)
                 found: list[Formula] = [self.number(atom) for atom in atoms]
@@ -183,9 +172,9 @@ class _Builder:
                     rest = found[len(found) // 2 * 2 :]
                     found = [*map(All, found[::2], found[1::2]), *rest]
                 return found[0]
-            case Both(left=left, right=right):
+            case f.Both(left=left, right=right):
                 return All(self.judged(left, own), self.judged(right, own))
-            case Either(left=left, right=right):
+            case f.Either(left=left, right=right):
                 return Some(self.judged(left, own), self.judged(right, own))
 
     def number(self, atom: Atom) -> Judged:
@@ -205,7 +194,7 @@ class _Builder:
         group_until = self.until(self.group) if self.group is not None else None
         return self.unless(formula, group_until, takes)
 
-    def take_condition(self, part: Pattern) -> Formula:
+    def take_condition(self, part: f.Pattern) -> Formula:
         taken = self.unless_group_ends(self.formula(part), True)
         assert taken is not None
         return taken
@@ -215,16 +204,16 @@ class _Builder:
         assert found is not None
         return found
 
-    def ignoring(self, part: Pattern, contiguity: Contiguity) -> Formula | None:
+    def ignoring(self, part: f.Pattern, contiguity: f.Contiguity) -> Formula | None:
         """What may be ignored under a contiguity; None: nothing."""
         ignored: Formula | None = None
-        if contiguity is Contiguity.RELAXED:
+        if contiguity is f.Contiguity.RELAXED:
             ignored = Not(self.formula(part))
-        elif contiguity is Contiguity.ANY:
+        elif contiguity is f.Contiguity.ANY:
             ignored = Always()
         return self.unless_group_ends(ignored, False)
 
-    def ignore_condition(self, part: Pattern) -> Formula | None:
+    def ignore_condition(self, part: f.Pattern) -> Formula | None:
         """What may be ignored on the way to the first event of a step."""
         contiguity = part.contiguity
         if self.group is not None and part.previous is None:  # the head of a group is reached as the group is
@@ -232,7 +221,7 @@ class _Builder:
             contiguity = self.group.contiguity if first else self.group.quantifier.inner
         return self.ignoring(part, contiguity)
 
-    def inner_ignore_condition(self, part: Pattern) -> Formula | None:
+    def inner_ignore_condition(self, part: f.Pattern) -> Formula | None:
         """What may be ignored between the rounds of a step."""
         contiguity = part.quantifier.inner
         if self.group is not None and part.previous is None:
@@ -256,7 +245,7 @@ class _Builder:
         """A state of the current step, with the longest time since the event before it."""
         state = self.create(self.current.name or "GroupPattern", kind)
         if takes_part:
-            if self.current.quantifier.rounds is Rounds.SINGLE:
+            if self.current.quantifier.rounds is f.Rounds.SINGLE:
                 state.window = self.steps(self.current.gap_window)
             elif ":" in state.name:
                 state.window = self.steps(self.current.quantifier.between)
@@ -273,7 +262,7 @@ class _Builder:
         """The states of all steps but the first, from the last one on."""
         while self.current.previous is not None:
             part = self.current
-            if part.contiguity is Contiguity.NOT_FOLLOW:
+            if part.contiguity is f.Contiguity.NOT_FOLLOW:
                 windowed = part.gap_window is not None or (self.window or 0) > 0
                 if windowed and sink.kind is Kind.FINAL:
                     waiting = self.create_here(Kind.PENDING, True)
@@ -282,7 +271,7 @@ class _Builder:
                     waiting.add(Action.PROCEED, self.stop_state(forbidden, part.name), forbidden)
                     waiting.add(Action.IGNORE, waiting, Not(forbidden))
                     sink = waiting
-            elif part.contiguity is Contiguity.NOT_NEXT:
+            elif part.contiguity is f.Contiguity.NOT_NEXT:
                 not_next = self.create_here(Kind.NORMAL, True)
                 forbidden = self.take_condition(part)
                 assert part.name is not None
@@ -304,12 +293,12 @@ class _Builder:
     def convert(self, sink: FlinkState) -> FlinkState:
         """The states of the current step or group; its first one."""
         rounds = self.current.quantifier.rounds
-        if rounds is Rounds.LOOPING:
+        if rounds is f.Rounds.LOOPING:
             self.set_first_round(False)
             looping = self.looping(self.without_past_negations(sink))
             self.set_first_round(True)
             first = self.times_states(looping, sink)
-        elif rounds is Rounds.TIMES:
+        elif rounds is f.Rounds.TIMES:
             first = self.times_states(sink, sink)
         else:
             part = self.current
@@ -448,10 +437,10 @@ class _Builder:
         found = []
         at = self.current
         while at.previous is not None and (
-            at.previous.quantifier.optional or at.previous.contiguity is Contiguity.NOT_FOLLOW
+            at.previous.quantifier.optional or at.previous.contiguity is f.Contiguity.NOT_FOLLOW
         ):
             at = at.previous
-            if at.contiguity is Contiguity.NOT_FOLLOW:
+            if at.contiguity is f.Contiguity.NOT_FOLLOW:
                 assert at.name is not None
                 found.append((self.take_condition(at), at.name))
         return found
@@ -463,7 +452,7 @@ class _Builder:
     def add_following_stop(self, state: FlinkState) -> None:
         """A loop whose following step is negated is given up by its events, too."""
         following = self.following
-        if following is not None and following.contiguity is Contiguity.NOT_FOLLOW:
+        if following is not None and following.contiguity is f.Contiguity.NOT_FOLLOW:
             assert following.name is not None
             forbidden = self.take_condition(following)
             state.add(Action.PROCEED, self.stop_state(forbidden, following.name), forbidden)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from cepheid.draw.notebook import query_html
 from cepheid.language.bound import BoundQuery, Conjunct
+from cepheid.plan.drawing import query_html
 from cepheid.plan.explain import plan_lines
 from cepheid.plan.operators import Exchange, Match, Output, Scan, Score, Transform, scan_of
 from cepheid.plan.options import EngineOptions, Limits

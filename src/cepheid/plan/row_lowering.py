@@ -45,8 +45,11 @@ RowEdge: TypeAlias = Edge[RowGuard]
 RowAutomaton: TypeAlias = Automaton[RowGuard]
 
 
-def lower_rows(pattern: p.Pattern) -> RowAutomaton:
+def lower_rows(pattern: p.Pattern, *, neighbours: bool = False) -> RowAutomaton:
     """The automaton of a pattern; states that take a row have the name of its label, and a number if there are several.
+
+    `neighbours`: of parts in any order only each two that can be neighbours. That is enough to see which label can come
+    after which, and few states.
 
     >>> from cepheid.plan.automaton import edge_lines
     >>> again = p.Repeat(p.Single("B"), 0, None)
@@ -58,7 +61,7 @@ def lower_rows(pattern: p.Pattern) -> RowAutomaton:
     3                   proceed  -> B               again
                         proceed  -> end
     """
-    states = _States()
+    states = _States(2 if neighbours else None)
     states.lower(p.joined_repeats(pattern), FREE)
     seen: dict[str, int] = {}
     found: list[State[RowGuard]] = []
@@ -73,7 +76,8 @@ def lower_rows(pattern: p.Pattern) -> RowAutomaton:
 class _States:
     """The automaton while it is made: the edges of each state, of which the next one is the usual target."""
 
-    def __init__(self) -> None:
+    def __init__(self, ordered: int | None = None) -> None:
+        self.ordered = ordered
         self.edges: list[tuple[RowEdge, ...]] = []
         self.registers = 0
 
@@ -101,7 +105,7 @@ class _States:
             case p.Choice(parts=parts):
                 self.choice(parts, guard)
             case p.AnyOrder():
-                self.choice(p.orders(pattern).parts, guard)
+                self.choice(p.orders(pattern, self.ordered).parts, guard)
             case p.Excluded(part=part):
                 self.lower(part, RowGuard(Asks.LEFT_OUT))
             case p.Repeat(most=None):

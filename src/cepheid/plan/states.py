@@ -16,22 +16,9 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
-from cepheid.language.transitions import Rest, Transition, transitions, vanishes
+from cepheid.language.transitions import Frame, Others, Rest, Round, Transition, transitions, vanishes
 from cepheid.language.unchosen import TRUE, without_unchosen
-from cepheid.plan.automaton import (
-    Action,
-    Automaton,
-    Edge,
-    Kind,
-    QueryAutomaton,
-    QueryEdge,
-    QueryState,
-    State,
-    Test,
-    Tests,
-    ends_match,
-    ignores,
-)
+from cepheid.plan import automaton as a
 from cepheid.plan.ends import about_end, end_of, is_end
 from cepheid.plan.placement import decisive_branches, judged_by_branch, linked_negations
 
@@ -83,7 +70,7 @@ class _Draft:
     final: bool = False
 
 
-def lower_expression(bound: BoundQuery) -> QueryAutomaton:
+def lower_expression(bound: BoundQuery) -> a.QueryAutomaton:
     """The automaton of a query's pattern: the states that are reached by an event, the start, and the final state.
 
     Raises `UnsuitableError` for what states cannot say.
@@ -162,7 +149,7 @@ class _Builder:
                 found.add(name)
         return frozenset(found) - self.negative
 
-    def build(self) -> QueryAutomaton:
+    def build(self) -> a.QueryAutomaton:
         self.check_query()
         self.check_unchosen()
         return self.with_conditions(self.skeleton())
@@ -254,7 +241,7 @@ class _Builder:
         step = _Step(variable, -1, first, any(transition.further for _, transition in fitting), passed, before, by)
         return step, Key(variable, frozenset(reached), key.taken | ({variable} & self.noted))
 
-    def with_conditions(self, drafts: list[_Draft]) -> QueryAutomaton:
+    def with_conditions(self, drafts: list[_Draft]) -> a.QueryAutomaton:
         """The states with their conditions; the one before the first event moves behind the others."""
         future = [frozenset(step.variable for step in draft.steps) for draft in drafts]
         changed = True
@@ -264,41 +251,41 @@ class _Builder:
                 more = future[number].union(*(future[step.target] for step in drafts[number].steps))
                 changed = changed or more != future[number]
                 future[number] = more
-        states: list[QueryState] = []
+        states: list[a.QueryState] = []
         for number, draft in enumerate(drafts):
-            edges = [self.edge(draft.key, step, future[step.target]) for step in draft.steps]
+            edges = [self.edge(draft.key, step, drafts[step.target].key, future[step.target]) for step in draft.steps]
             if number > 0:
                 for by in dict.fromkeys(step.reached_by for step in draft.steps):
-                    edges += ignores(number - 1, by, bool(self.bound.equivalence))
+                    edges += a.ignores(number - 1, by, bool(self.bound.equivalence))
             closing = self.closing_tests(draft.key)
-            edges += [ends_match(len(drafts), closing)] if draft.final else []
-            states.append(State(f"{draft.key.last}{number}" if number > 0 else "start", tuple(edges)))
-        final: QueryState = State("F", kind=Kind.FINAL)
-        return Automaton((*states[1:], states[0], final), len(drafts) - 1, self.killing_outside())
+            edges += [a.ends_match(len(drafts), closing)] if draft.final else []
+            states.append(a.State(f"{draft.key.last}{number}" if number > 0 else "start", tuple(edges)))
+        final: a.QueryState = a.State("F", kind=a.Kind.FINAL)
+        return a.Automaton((*states[1:], states[0], final), len(drafts) - 1, self.killing_outside())
 
-    def edge(self, key: Key, step: _Step, future: frozenset[str]) -> QueryEdge:
-        tests = self.edge_tests(key, step)
+    def edge(self, key: Key, step: _Step, target: Key, future: frozenset[str]) -> a.QueryEdge:
+        tests = self.edge_tests(key, step) + (self.settled_tests(key, step, target) if self.next_match else ())
         killing = ((name, self.killing(key, step, name, future)) for name in step.passed)
         forbids = tuple((name, tests) for name, tests in killing if tests is not None)
-        edge: QueryEdge = Edge(Action.TAKE, step.target - 1, tests, step.variable, forbids)
+        edge: a.QueryEdge = a.Edge(a.Action.TAKE, step.target - 1, tests, step.variable, forbids)
         return replace(edge, first=step.first, further=step.further, reached_by=step.reached_by)
 
-    def killing_outside(self) -> tuple[tuple[str, Tests], ...]:
+    def killing_outside(self) -> tuple[tuple[str, a.Tests], ...]:
         """What an event before or behind all others must pass to kill a match: it is judged when that is complete."""
         always = _surely(self.pattern, self.negative) - self.lists()
-        found: list[tuple[str, Tests]] = []
+        found: list[tuple[str, a.Tests]] = []
         for name in sorted(self.outside):
             parts = self.branch.passed_by(name)
             if any(s.variables_of(part) - {name} - always for part in parts):
                 raise UnsuitableError("a negated component at the edge depends on a group or on an optional part")
-            found.append((name, tuple(Test(part) for part in parts)))
+            found.append((name, tuple(a.Test(part) for part in parts)))
         return tuple(found)
 
     # conditions
 
-    def edge_tests(self, key: Key, edge: _Step) -> Tests:
+    def edge_tests(self, key: Key, edge: _Step) -> a.Tests:
         """What an event must pass: the conditions of which everything is known with it."""
-        found: list[Test] = []
+        found: list[a.Test] = []
         for conjunct in self.conjuncts:
             if edge.variable in conjunct.variables:
                 test = self.test_at(key, edge, conjunct.expression)
@@ -310,20 +297,18 @@ class _Builder:
             own = s.Attribute(s.Reference(edge.variable, self.element(edge.variable, s.Element.CURRENT)), time)
             before = s.Attribute(s.Reference(key.last, self.element(key.last, s.Element.LAST)), time)
             passed = s.Arithmetic("-", own, before)
-            found += [Test(s.Comparison(">=", passed, s.Literal(gap.after)))] if gap.after is not None else []
-            found += [Test(s.Comparison("<", passed, s.Literal(gap.within)))] if gap.within is not None else []
+            found += [a.Test(s.Comparison(">=", passed, s.Literal(gap.after)))] if gap.after is not None else []
+            found += [a.Test(s.Comparison("<", passed, s.Literal(gap.within)))] if gap.within is not None else []
         return tuple(found)
 
     def element(self, variable: str, wanted: s.Element) -> s.Element:
         return wanted if self.components[variable].kleene else s.Element.SINGLE
 
-    def test_at(self, key: Key, edge: _Step, expression: s.Expression) -> Test | None:
+    def test_at(self, key: Key, edge: _Step, expression: s.Expression) -> a.Test | None:
         """A condition that mentions the event at hand; None if it is tested elsewhere, or says nothing here."""
         variable = edge.variable
         mentions = _elements(expression, self.lists())
-        if any(element in _CLOSING for elements in mentions.values() for element in elements):
-            if self.next_match:
-                raise UnsuitableError("under skip_till_next_match a condition on a whole group")
+        if _closes(mentions):
             return None
         own = mentions[variable]
         if own == {s.Element.FIRST} and not edge.first:
@@ -352,7 +337,7 @@ class _Builder:
             else:
                 return None
         self.check_apart(walked, last)
-        return Test(_at_last(expression, frozenset(last)), tuple(walked))
+        return a.Test(_at_last(expression, frozenset(last)), tuple(walked))
 
     def lists(self) -> frozenset[str]:
         return frozenset(name for name, component in self.components.items() if component.kleene)
@@ -371,22 +356,47 @@ class _Builder:
             if any(self.shared(name, other) for other in (*walked[number + 1 :], *last)):
                 raise UnsuitableError("a condition on each repetition of a group that is tested after it")
 
-    def closing_tests(self, key: Key) -> Tests:
+    def closing_tests(self, key: Key) -> a.Tests:
         """What holds of whole groups is tested when a match is complete."""
-        found: list[Test] = []
+        found: list[a.Test] = []
         for conjunct in self.conjuncts:
             mentions = _elements(conjunct.expression, self.lists())
-            closing = any(element in _CLOSING for elements in mentions.values() for element in elements)
-            if not closing or not conjunct.variables <= key.taken:
+            if not _closes(mentions) or not conjunct.variables <= key.taken:
                 continue
             walked = [name for name in conjunct.variables if name in conjunct.every]
             self.check_apart(walked, [])
             if conjunct.from_second or any(s.Element.BEFORE in elements for elements in mentions.values()):
                 raise UnsuitableError("a condition on a whole group and on its earlier events")
-            found.append(Test(conjunct.expression, tuple(walked)))
+            found.append(a.Test(conjunct.expression, tuple(walked)))
         return tuple(found)
 
-    def ending(self, key: Key, edge: _Step) -> Tests | None:
+    def settled_tests(self, key: Key, edge: _Step, target: Key) -> a.Tests:
+        """Under skip_till_next_match: the conditions on whole groups that the event of an edge settles.
+
+        A condition is settled as soon as everything is known that it mentions and its groups take no further event. An
+        event that fails it is passed, since no linear pattern that agrees with the run could take it.
+        """
+        found: list[a.Test] = []
+        for conjunct in self.conjuncts:
+            mentions = _elements(conjunct.expression, self.lists())
+            if not _closes(mentions) or _is_settled(mentions, key):
+                continue
+            settled = {
+                _is_settled(mentions, replace(target, configurations=frozenset({each})))
+                for each in target.configurations
+            }
+            if len(settled) > 1:
+                raise UnsuitableError("under skip_till_next_match a condition on a group that may be complete or not")
+            if settled == {True}:
+                if conjunct.every:
+                    raise UnsuitableError("under skip_till_next_match a condition on a whole group and on each event")
+                expression = conjunct.expression
+                if mentions.get(edge.variable, set()) & {*_CLOSING}:
+                    expression = _with_event(expression, edge.variable)
+                found.append(a.Test(expression))
+        return tuple(found)
+
+    def ending(self, key: Key, edge: _Step) -> a.Tests | None:
         """What an event must pass to end a group before an edge takes a further one; None: nothing ends it."""
         condition = self.ends[edge.variable]
         walked: list[str] = []
@@ -407,15 +417,15 @@ class _Builder:
                 return None
             self.check_one_each_round(other, shared)
             last.append(other)
-        return (Test(_at_last(condition, frozenset(last)), tuple(walked)),)
+        return (a.Test(_at_last(condition, frozenset(last)), tuple(walked)),)
 
-    def killing(self, key: Key, edge: _Step, negated: str, future: frozenset[str]) -> Tests | None:
+    def killing(self, key: Key, edge: _Step, negated: str, future: frozenset[str]) -> a.Tests | None:
         """What an event of a negated component must pass to kill a run that takes an edge past it."""
         if is_end(negated):
             return self.ending(key, edge)
         taken = key.taken | {edge.variable}
         here = edge.here | {edge.variable}
-        found: list[Test] = []
+        found: list[a.Test] = []
         for part in self.branch.passed_by(negated):
             mentions = _elements(part, self.lists())
             walked: list[str] = []
@@ -439,7 +449,7 @@ class _Builder:
                     walked.append(other)
             self.check_apart(walked, last)
             if not unchosen:
-                found.append(Test(_at_last(part, frozenset(last)), tuple(walked)))
+                found.append(a.Test(_at_last(part, frozenset(last)), tuple(walked)))
         return tuple(found)
 
 
@@ -470,6 +480,56 @@ def _elements(expression: s.Expression, lists: frozenset[str]) -> dict[str, set[
         inside = aggregate or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES)
         pending.extend((child, inside) for child in s.children(node))
     return found
+
+
+def _closes(mentions: dict[str, set[s.Element]]) -> bool:
+    """Does a condition mention a whole group, or the last event of one?"""
+    return any(element in _CLOSING for elements in mentions.values() for element in elements)
+
+
+def _is_settled(mentions: dict[str, set[s.Element]], key: Key) -> bool:
+    """Is everything known in a state that a condition mentions, so that no later event changes it?"""
+    later = {name for each in key.configurations for frame in each.rest for name in _labels_to_come(frame)}
+    return all(
+        name in key.taken and not (elements & {*_CLOSING} and name in later) for name, elements in mentions.items()
+    )
+
+
+def _labels_to_come(frame: Frame) -> Iterator[str]:
+    match frame:
+        case Round(repeat=repeat, count=count):
+            yield from labels_of(repeat.part) if repeat.most is None or count < repeat.most else ()
+        case Others(parts=parts):
+            yield from (name for part in parts for name in labels_of(part))
+        case _:
+            yield from labels_of(frame)
+
+
+def _with_event(node: s.Expression, variable: str) -> s.Expression:
+    """A condition on a whole group before its last event is taken: what was taken so far, and that event."""
+
+    def at(inner: s.Expression, element: s.Element) -> s.Expression:
+        if isinstance(inner, s.Reference) and inner.variable == variable:
+            return s.Reference(variable, element, span=inner.span)
+        return s.rebuild(inner, lambda each: at(each, element))
+
+    match node:
+        case s.Length(variable=name) if name == variable:
+            taken = s.Call("count", (s.Reference(variable, s.Element.BEFORE),))
+            return s.Arithmetic("+", taken, s.Literal(1))
+        case s.Call(function=function, arguments=(argument,)) if function.lower() in AGGREGATES:
+            if s.variables_of(argument) != {variable}:
+                return node
+            if function.lower() == "count" and isinstance(argument, s.Reference):
+                return _with_event(s.Length(variable), variable)
+            if function.lower() != "sum":
+                raise UnsuitableError(f"under skip_till_next_match {function}() over a group that is counted")
+            total, value = s.Call("sum", (at(argument, s.Element.BEFORE),)), at(argument, s.Element.CURRENT)
+            added = s.Arithmetic("+", total, s.Call("coalesce", (value, s.Literal(0))))
+            return s.Call("coalesce", (added, value))
+        case s.Reference(variable=name, element=s.Element.LAST) if name == variable:
+            return s.Reference(variable, s.Element.CURRENT, span=node.span)
+    return s.rebuild(node, lambda inner: _with_event(inner, variable))
 
 
 def _at_last(node: s.Expression, variables: frozenset[str]) -> s.Expression:

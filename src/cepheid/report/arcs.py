@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cepheid.draw.automaton import Arc
+from cepheid.plan.drawing import Arc
 from cepheid.plan.physical import Plan
 
 

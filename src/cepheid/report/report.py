@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.draw.automaton import Arc, automaton_svg
 from cepheid.draw.text import counted, event_parts, events_of, is_event, shared_attributes, value_text, with_durations
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
@@ -20,6 +19,7 @@ from cepheid.language.printing import to_text
 from cepheid.model.check import Check
 from cepheid.model.forecast_check import ForecastCheck
 from cepheid.model.model_html import notes_html
+from cepheid.plan.drawing import Arc, query_svg
 from cepheid.report import charts
 from cepheid.report.matches import MOST_MATCHES, Shown, calibration, numbers
 from cepheid.report.page import Section, numbers_html, page, table_html
@@ -86,9 +86,7 @@ def report_html(run: Run) -> str:
 
 
 def _automaton(query: s.QuerySyntax, arcs: Sequence[Arc]) -> Section:
-    drawing = (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="automaton">{automaton_svg(query, arcs)}</div>'
-    )
+    drawing = f'<div class="scroll" tabindex="0" role="region" aria-label="automaton">{query_svg(query, arcs)}</div>'
     how = "Events move it from left to right; events in red must not happen in between."
     if arcs:
         how += " Dashed edges skip unseen events; the label is the highest probability still possible."

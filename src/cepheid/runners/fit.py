@@ -16,7 +16,7 @@ from cepheid.engine.choose import make_plan
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
-from cepheid.engine.fitting.learn import learn
+from cepheid.engine.fitting.learn import Fitting, learn
 from cepheid.engine.fitting.unseen_intervals import with_histories
 from cepheid.engine.forecast_checking import check_forecasts
 from cepheid.engine.jit_fallback import answer
@@ -37,20 +37,10 @@ from cepheid.runners.ties import in_row_order, with_rows
 OPEN = 0.1  # the share of waits that were still open with the end of the history, from which on that is told
 
 
-def fit_model(
-    history: Any,
-    query: Any,
-    *,
-    loss: Any = None,
-    happens: Mapping[str, float] | None = None,
-    negatives: str = "pooled",
-    loss_by: str | None = None,
-    loss_by_hour: bool = False,
-    **keywords: Any,
-) -> Model:
+def fit_model(history: Any, query: Any, asked: Fitting, keywords: Mapping[str, Any]) -> Model:
     """The loss and gap model of a query from a table of past events; see `cepheid.fit`."""
-    if has_alternatives(query.syntax):
-        return _of_alternatives(history, query, loss, happens or {}, keywords)
+    if has_alternatives(query.syntax.pattern):
+        return _of_alternatives(history, query, asked, keywords)
     options = Options.from_keywords(keywords)
     if is_spark(history):
         if history.isStreaming:
@@ -74,38 +64,32 @@ def fit_model(
     model = learn(
         bound,
         seen,
-        loss=loss,
-        happens=happens,
-        negatives=negatives,
-        loss_by=loss_by,
-        loss_by_hour=loss_by_hour,
+        asked,
         unit=_unit(bound),
         resolution=seen.step * _scale(bound),
         window=bound.window.length * _scale(bound) if bound.window is not None else 0.0,
     )
-    return _with_note(bound, _with_open_waits(bound, model, seen, happens or {}), seen)
+    return _with_note(bound, _with_open_waits(bound, model, seen, asked.happens or {}), seen)
 
 
-def _of_alternatives(
-    history: Any, query: Any, loss: Any, happens: Mapping[str, float], keywords: Mapping[str, Any]
-) -> Model:
+def _of_alternatives(history: Any, query: Any, asked: Fitting, keywords: Mapping[str, Any]) -> Model:
     """The gaps of a pattern with alternatives, component by component: each comes after one before it, or never."""
     steps = steps_of_alternatives(query.syntax)
     if isinstance(steps, str):
         hint = "fit one query for each alternative, and put the gaps into one Model(gaps=...)"
         raise ModelError(f"fit does not learn {steps}", hint=hint)
-    if loss is None:
+    if asked.loss is None:
         raise ModelError(
             "a history does not determine the losses of alternatives", hint="state them, for example loss=0.0"
         )
-    stated = Model(loss=loss)
+    stated = Model(loss=asked.loss)
     models = {}
     for name, step in steps.items():
         names = [component.variable for component in step.components]
-        shares = {each: share for each, share in happens.items() if each in names}
+        shares = {each: share for each, share in (asked.happens or {}).items() if each in names}
         known = {each: stated.loss_of(each) for each in names}
         own = type(query)(step, query.text, query.parameters)
-        models[name] = fit_model(history, own, loss=known, happens=shares, **keywords)
+        models[name] = fit_model(history, own, Fitting(known, shares), keywords)
     notes = dict.fromkeys(note for model in models.values() for note in model.notes)
     return Model(
         loss={component.variable: stated.loss_of(component.variable) for component in query.syntax.components},
@@ -161,7 +145,7 @@ def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check
     if is_spark(events):
         if events.isStreaming:
             raise ModelError("a stream has no end to check", hint="check a table of its events")
-        if has_alternatives(query.syntax):
+        if has_alternatives(query.syntax.pattern):
             raise ModelError("patterns with alternatives are checked on a table in memory", hint="check a part of it")
         bound, counts = _from_spark(events, query, options)
         check = check_history(bound, model, counts)
@@ -176,7 +160,7 @@ def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check
     table = with_rows(records.table, options, records.kept)
     bound = _bound(query, columns, options)
     seen = ordered(table, bound.schema)
-    if has_alternatives(bound.syntax):
+    if has_alternatives(bound.pattern):
         check = Check((), notes=("gaps and shares of a pattern with alternatives are not compared",))
     else:
         check = check_stream(bound, model, seen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +12,7 @@ from cepheid.engine.choose import make_plan
 from cepheid.engine.data.table import ordered, times_of
 from cepheid.engine.find import find
 from cepheid.errors import DataError
-from cepheid.language.bind import bind
+from cepheid.language.bind import rebound
 from cepheid.language.check import check
 from cepheid.language.forecasts import LEAST
 from cepheid.language.zones import zone_called, zone_info
@@ -110,7 +109,7 @@ def _at_one_instant(plan: Plan, at: int) -> Plan:
     """The plan for the partial matches of a query that are open at an instant."""
     bound = plan.bound
     if bound.forecast is None:
-        syntax = check(replace(bound.syntax, forecast=LEAST), bound.text)
-        bound = replace(bind(syntax, bound.schema), window=bound.window)
+        check(bound.asking(forecast=LEAST).syntax, bound.text)
+        bound = rebound(bound, forecast=LEAST)
     limits: dict[str, Any] = {name: getattr(plan.limits, name) for name in Limits.__dataclass_fields__}
     return make_plan(bound, None, PlanOptions(**limits, model=plan.model, forecast_at=at))[0]

@@ -18,7 +18,6 @@ from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
-from cepheid.language.forecasts import forecast_beginnings
 from cepheid.language.schema import DataType
 from cepheid.language.typing import is_duration, type_of
 from cepheid.language.zoned import is_wall
@@ -101,7 +100,7 @@ def _forecast(
     """Partial matches with what they wait for, how likely they are to complete, and when."""
     told = matches.forecasts
     assert told is not None
-    awaited = pa.array([each.waiting_for for each in forecast_beginnings(bound.syntax)], pa.string())
+    awaited = pa.array([each.waiting_for for each in bound.beginnings], pa.string())
     kind = table.schema.field(bound.schema.time).type
     columns["forecast_at"] = _instants(kind, matches.completion)
     columns["probability"] = pa.array(matches.probability)

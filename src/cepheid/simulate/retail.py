@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,14 @@ from numpy.typing import NDArray
 
 from cepheid.errors import DataError
 from cepheid.simulate.gaps import Gap, draw_gaps
-from cepheid.simulate.simulation import Simulation, check_at_least, check_choice, check_share, names_by_code
+from cepheid.simulate.simulation import (
+    Simulation,
+    as_function,
+    check_at_least,
+    check_choice,
+    check_share,
+    names_by_code,
+)
 
 READERS = ("Shelf", "Register", "Exit")
 CATEGORIES = ("food", "drinks", "clothing", "toys", "books")
@@ -29,19 +37,8 @@ TO_EXIT = Gap("exponential", mean=60.0)
 _SECOND = 1_000_000
 
 
-def retail_visits(
-    tags: int = 100_000,
-    *,
-    loss: float | Mapping[str, float] = 0.05,
-    theft: float = 0.02,
-    stay: float = 0.0,
-    arrivals: Gap = ARRIVALS,
-    to_register: Gap = TO_REGISTER,
-    to_exit: Gap = TO_EXIT,
-    exit_clock: str = "register",
-    timestamps: bool = False,
-    seed: int = 0,
-) -> Simulation:
+@dataclass(frozen=True)
+class RetailVisits:
     """One visit per tag: picked from a shelf, paid at a register, carried out; thieves skip the register.
 
     `loss` is each reader's chance to miss a tag: one number, or one per reader name (Shelf, Register, Exit; others
@@ -57,37 +54,55 @@ def retail_visits(
     The truth has a row per tag: when it passed each reader (null: it did not), whether the reading was seen (null:
     there was none), and `stolen`: it left and had not paid.
     """
-    check_at_least("tags", tags, 1)
-    check_share("theft", theft)
-    check_share("stay", stay)
-    check_choice("exit_clock", exit_clock, ["register", "shelf"])
-    missed = _loss_by_reader(loss)
-    rng = np.random.default_rng(seed)
-    unit = _SECOND if timestamps else 1
-    shelf = np.floor(np.cumsum(draw_gaps(rng, arrivals, tags)) * unit).astype(np.int64)
-    register_gap = _whole_gaps(rng, to_register, tags, unit)
-    exit_gap = _whole_gaps(rng, to_exit, tags, unit)
-    honest = rng.random(tags) >= theft
-    left = rng.random(tags) >= stay
-    if exit_clock == "register":
-        exit_ = shelf + register_gap + exit_gap
-        paid = honest
-    else:
-        exit_ = shelf + exit_gap
-        paid = honest & (~left | (register_gap < exit_gap))
-    passed = np.stack((np.ones(tags, bool), paid, left))
-    instants = np.stack((shelf, shelf + register_gap, exit_))
-    seen = passed & (rng.random((3, tags)) >= missed[:, None])
-    category = rng.integers(0, len(CATEGORIES), tags)
 
-    window = "12 hours" if timestamps else str(12 * 3600)
-    description = f"RFID tags in a store: {tags} visits, {int((left & ~paid).sum())} thefts, loss {loss}"
-    return Simulation(
-        _event_table(instants, seen, category, timestamps),
-        _truth_table(instants, passed, seen, timestamps),
-        description,
-        RETAIL_QUERY.format(window=window),
-    )
+    tags: int = 100_000
+    _: KW_ONLY
+    loss: float | Mapping[str, float] = 0.05
+    theft: float = 0.02
+    stay: float = 0.0
+    arrivals: Gap = ARRIVALS
+    to_register: Gap = TO_REGISTER
+    to_exit: Gap = TO_EXIT
+    exit_clock: str = "register"
+    timestamps: bool = False
+    seed: int = 0
+
+    def __call__(self) -> Simulation:
+        """The store."""
+        check_at_least("tags", self.tags, 1)
+        check_share("theft", self.theft)
+        check_share("stay", self.stay)
+        check_choice("exit_clock", self.exit_clock, ["register", "shelf"])
+        missed = _loss_by_reader(self.loss)
+        rng = np.random.default_rng(self.seed)
+        unit = _SECOND if self.timestamps else 1
+        shelf = np.floor(np.cumsum(draw_gaps(rng, self.arrivals, self.tags)) * unit).astype(np.int64)
+        register_gap = _whole_gaps(rng, self.to_register, self.tags, unit)
+        exit_gap = _whole_gaps(rng, self.to_exit, self.tags, unit)
+        honest = rng.random(self.tags) >= self.theft
+        left = rng.random(self.tags) >= self.stay
+        if self.exit_clock == "register":
+            exit_ = shelf + register_gap + exit_gap
+            paid = honest
+        else:
+            exit_ = shelf + exit_gap
+            paid = honest & (~left | (register_gap < exit_gap))
+        passed = np.stack((np.ones(self.tags, bool), paid, left))
+        instants = np.stack((shelf, shelf + register_gap, exit_))
+        seen = passed & (rng.random((3, self.tags)) >= missed[:, None])
+        category = rng.integers(0, len(CATEGORIES), self.tags)
+
+        window = "12 hours" if self.timestamps else str(12 * 3600)
+        description = f"RFID tags in a store: {self.tags} visits, {int((left & ~paid).sum())} thefts, loss {self.loss}"
+        return Simulation(
+            _event_table(instants, seen, category, self.timestamps),
+            _truth_table(instants, passed, seen, self.timestamps),
+            description,
+            RETAIL_QUERY.format(window=window),
+        )
+
+
+retail_visits = as_function(RetailVisits)
 
 
 def _loss_by_reader(loss: float | Mapping[str, float]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cepheid.errors import DataError
-from cepheid.simulate.simulation import Simulation, check_at_least, names_by_code
+from cepheid.simulate.simulation import Simulation, as_function, check_at_least, names_by_code
 
 
 def sase_events(
@@ -44,19 +45,8 @@ def sase_events(
     return Simulation(pa.table(columns), None, description, query)
 
 
-def sase_query(
-    *,
-    length: int = 3,
-    equivalence_tests: int = 1,
-    inequalities: int = 0,
-    simple_predicates: int = 0,
-    negations: int = 0,
-    window: int = 10_000,
-    types: int = 20,
-    zipf: float = 0.0,
-    domains: Sequence[int] = (1_000, 20, 10, 100, 10_000),
-    seed: int | None = 0,
-) -> str:
+@dataclass(frozen=True, kw_only=True)
+class SaseQuery:
     """A query of SASE's table 2: L, EP, IP, SP, N and W in that order, event types drawn without repetition.
 
     Equivalence tests use the first attributes, the other predicates the later ones. A negation falls into any of
@@ -65,38 +55,60 @@ def sase_query(
     >>> sase_query(length=3, window=500, seed=None)
     'PATTERN SEQ(T0 e1, T1 e2, T2 e3) WHERE [attr1] WITHIN 500'
     """
-    check_at_least("length", length, 1)
-    check_at_least("window", window, 1)
-    if length + negations > types:
-        wanted = f"{length} + {negations} components, each of its own type"
-        raise DataError(f"simulate: a query of {wanted}, has only {types} types", hint="raise types")
-    if equivalence_tests > len(domains):
-        raise DataError(
-            f"simulate: {equivalence_tests} equivalence tests on {len(domains)} attributes", hint="give more domains"
+
+    length: int = 3
+    equivalence_tests: int = 1
+    inequalities: int = 0
+    simple_predicates: int = 0
+    negations: int = 0
+    window: int = 10_000
+    types: int = 20
+    zipf: float = 0.0
+    domains: Sequence[int] = (1_000, 20, 10, 100, 10_000)
+    seed: int | None = 0
+
+    def __call__(self) -> str:
+        """The text."""
+        check_at_least("length", self.length, 1)
+        check_at_least("window", self.window, 1)
+        if self.length + self.negations > self.types:
+            wanted = f"{self.length} + {self.negations} components, each of its own type"
+            raise DataError(f"simulate: a query of {wanted}, has only {self.types} types", hint="raise types")
+        if self.equivalence_tests > len(self.domains):
+            raise DataError(
+                f"simulate: {self.equivalence_tests} equivalence tests on {len(self.domains)} attributes",
+                hint="give more domains",
+            )
+        if self.inequalities and self.length < 2:
+            raise DataError("simulate: an inequality compares two events, length is 1", hint="use length 2 or more")
+        rng = np.random.default_rng(0 if self.seed is None else self.seed)
+        weights = _zipf_weights(self.types, self.zipf)
+        chosen = (
+            np.arange(self.types) if self.seed is None else rng.choice(self.types, self.types, replace=False, p=weights)
         )
-    if inequalities and length < 2:
-        raise DataError("simulate: an inequality compares two events, length is 1", hint="use length 2 or more")
-    rng = np.random.default_rng(0 if seed is None else seed)
-    weights = _zipf_weights(types, zipf)
-    chosen = np.arange(types) if seed is None else rng.choice(types, types, replace=False, p=weights)
 
-    gaps: list[list[str]] = [[] for _ in range(length + 1)]
-    for number, gap in enumerate(rng.integers(0, length + 1, negations), start=1):
-        gaps[gap].append(f"!(T{chosen[length + number - 1]} n{number})")
-    components = list(gaps[0])
-    for step in range(length):
-        components += [f"T{chosen[step]} e{step + 1}", *gaps[step + 1]]
+        gaps: list[list[str]] = [[] for _ in range(self.length + 1)]
+        for number, gap in enumerate(rng.integers(0, self.length + 1, self.negations), start=1):
+            gaps[gap].append(f"!(T{chosen[self.length + number - 1]} n{number})")
+        components = list(gaps[0])
+        for step in range(self.length):
+            components += [f"T{chosen[step]} e{step + 1}", *gaps[step + 1]]
 
-    conditions = [f"[attr{position}]" for position in range(1, equivalence_tests + 1)]
-    for _ in range(inequalities):
-        first, second = sorted(rng.choice(length, 2, replace=False) + 1)
-        attribute = _later_attribute(rng, equivalence_tests, domains)
-        conditions.append(f"e{first}.attr{attribute} < e{second}.attr{attribute}")
-    for _ in range(simple_predicates):
-        attribute = _later_attribute(rng, equivalence_tests, domains)
-        conditions.append(f"e{rng.integers(1, length + 1)}.attr{attribute} < {max(1, domains[attribute - 1] // 2)}")
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"PATTERN SEQ({', '.join(components)}){where} WITHIN {window}"
+        conditions = [f"[attr{position}]" for position in range(1, self.equivalence_tests + 1)]
+        for _ in range(self.inequalities):
+            first, second = sorted(rng.choice(self.length, 2, replace=False) + 1)
+            attribute = _later_attribute(rng, self.equivalence_tests, self.domains)
+            conditions.append(f"e{first}.attr{attribute} < e{second}.attr{attribute}")
+        for _ in range(self.simple_predicates):
+            attribute = _later_attribute(rng, self.equivalence_tests, self.domains)
+            conditions.append(
+                f"e{rng.integers(1, self.length + 1)}.attr{attribute} < {max(1, self.domains[attribute - 1] // 2)}"
+            )
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"PATTERN SEQ({', '.join(components)}){where} WITHIN {self.window}"
+
+
+sase_query = as_function(SaseQuery)
 
 
 def expected_selectivity(length: int, window: int, types: int, domain: int) -> float:

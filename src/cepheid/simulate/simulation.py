@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from cepheid.errors import DataError
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,24 @@ class Simulation:
     truth: pa.Table | None
     description: str
     query: str = ""
+
+
+class CallOptions(Protocol[Result_co]):
+    """The options of a call, which make its result."""
+
+    def __call__(self) -> Result_co:
+        """The result."""
+
+
+def as_function(asked: Callable[Parameters, CallOptions[Result]]) -> Callable[Parameters, Result]:
+    """A function with the options of a class, which declares each of them once."""
+
+    def call(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+        return asked(*arguments, **options)()
+
+    call.__doc__ = asked.__doc__
+    call.__signature__ = inspect.signature(asked, eval_str=True)  # type: ignore[attr-defined]
+    return call
 
 
 def names_by_code(codes: NDArray[np.integer], names: Sequence[str]) -> pa.Array:

@@ -18,7 +18,7 @@ const editor = new Editor({
     byId("errors").replaceChildren(...(shown.length ? shown : [element("p", {class: "clean"}, empty ? "Write a query; it begins with PATTERN." : "No errors.")]));
     byId("start-here").hidden = !empty;
     if (told.svg) draw(told.svg);
-    else if (empty || !told.errors.length || /^\s*match_recognize/i.test(editor.value)) byId("automaton").replaceChildren();
+    else if (empty || !told.errors.length) byId("automaton").replaceChildren();
     byId("drawing").hidden = !byId("automaton").children.length;
     byId("run").disabled = byId("why").disabled = byId("forecast").disabled = byId("explain").disabled = byId("start").disabled = told.errors.length > 0 || empty || !current();
   },

@@ -61,11 +61,9 @@ def _compared(bound: BoundQuery) -> BoundQuery:
         columns.append((_column(bound, variable), DataType.INT))
     where = bound.where
     conjuncts = (*bound.conjuncts, *(place_conjunct(test, list(bound.positives)) for test in tests))
-    components = tuple(replace(component, until=None) for component in bound.syntax.components)
-    syntax = replace(bound.syntax, components=components, where=s.And((*([where] if where else []), *tests)))
-    return replace(
-        bound, syntax=syntax, schema=replace(bound.schema, columns=tuple(columns)), conjuncts=conjuncts, untils=()
-    )
+    components = tuple(replace(component, until=None) for component in bound.components)
+    asked = bound.asking(components=components, where=s.And((*([where] if where else []), *tests)))
+    return replace(asked, schema=replace(bound.schema, columns=tuple(columns)), conjuncts=conjuncts, untils=())
 
 
 def _endings(bound: BoundQuery, ending: s.Expression, events: EventTable) -> Int64s:

@@ -10,20 +10,8 @@ from cepheid.engine.fitting.unseen_intervals import interval_of
 from cepheid.engine.scoring.losses import check_missing, fixed_attributes, gap_scale, leading_components
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
-from cepheid.model import Model
+from cepheid.model import Model, check
 from cepheid.model.chain import quantiles
-from cepheid.model.check import (
-    FEWEST,
-    Check,
-    Comparison,
-    compare_hours,
-    compare_lengths,
-    compare_shares,
-    compare_waits,
-    gap_at,
-    length_edges,
-    trip_at,
-)
 from cepheid.model.dependence import compare_apart, compare_together, with_reasons
 from cepheid.model.gap import Floats, GapDistribution
 from cepheid.model.gap_statistics import GapStatistics, bin_edges
@@ -36,10 +24,10 @@ _ALWAYS = 0.98
 _HARDLY_ANY = 0.999
 
 
-def check_history(bound: BoundQuery, model: Model, history: History) -> Check:
+def check_history(bound: BoundQuery, model: Model, history: History) -> check.Check:
     """What the model predicts of a stream whose counts were gathered, beside what they are."""
     check_missing(bound, model)
-    found: list[Comparison] = []
+    found: list[check.Comparison] = []
     leading = leading_components(bound)
     trips = _trips_by_hour(history)
     for place, component in enumerate(bound.components):
@@ -55,14 +43,14 @@ def check_history(bound: BoundQuery, model: Model, history: History) -> Check:
         if behind is None:
             found += _last(component, model, seen, loss)
         else:
-            found += compare_hours(component.variable, seen.seen_by_hour, seen.unseen_by_hour, 1.0 - by_hour)
+            found += check.compare_hours(component.variable, seen.seen_by_hour, seen.unseen_by_hour, 1.0 - by_hour)
             found += _between(component, behind, model, seen, loss)
     if model.is_fitted:
         found = [each.between_two_histories() for each in found]
-    return Check((*found, *_together(bound, model, history)))
+    return check.Check((*found, *_together(bound, model, history)))
 
 
-def _together(bound: BoundQuery, model: Model, history: History) -> list[Comparison]:
+def _together(bound: BoundQuery, model: Model, history: History) -> list[check.Comparison]:
     """Which positive components are missing together on trips, and whether the length of these trips says why."""
     names = [component.variable for component in bound.positives[:-1]]
     counts: dict[tuple[int, int], float] = {}
@@ -84,13 +72,13 @@ def _share(model: Model, name: str) -> float:
     return model.gaps[name].happens if name in model.gaps else model.happens[name]
 
 
-def _interval(bound: BoundQuery, model: Model, history: History, ends: tuple[int, int]) -> list[Comparison]:
+def _interval(bound: BoundQuery, model: Model, history: History, ends: tuple[int, int]) -> list[check.Comparison]:
     """How long it took from one component to another where several in between were not seen."""
     interval, lengths = interval_of(bound, model, ends), history.intervals[ends]
-    if interval is None or lengths.count < FEWEST or (model.histories and not interval.known):
+    if interval is None or lengths.count < check.FEWEST or (model.histories and not interval.known):
         return []
     name = " and ".join(interval.missing)
-    found = compare_lengths("trip without", name, lengths, interval.at(length_edges(lengths)))
+    found = check.compare_lengths("trip without", name, lengths, interval.at(check.length_edges(lengths)))
     return [each.between_two_histories() for each in found] if model.is_fitted else found
 
 
@@ -108,14 +96,14 @@ def _losses_by_hour(bound: BoundQuery, model: Model, component: s.Component) -> 
     return np.array([model.loss_of(component.variable, fixed, hour) for hour in range(HOURS)])
 
 
-def check_stream(bound: BoundQuery, model: Model, events: EventTable) -> Check:
+def check_stream(bound: BoundQuery, model: Model, events: EventTable) -> check.Check:
     """The same, from a table of events."""
     return check_history(bound, model, gather(bound, events, gap_scale(bound, model)))
 
 
 def _first(
     component: s.Component, bound: BoundQuery, model: Model, seen: ComponentHistory, loss: float
-) -> list[Comparison]:
+) -> list[check.Comparison]:
     name = component.variable
     if component.negative or not model.knows_share(name) or model.hours:  # the hours of the later half may be others
         return []
@@ -125,7 +113,9 @@ def _first(
     window = bound.window.length * gap_scale(bound, model)
     second = next((c.variable for c in bound.positives[1:] if c.variable in model.gaps), None)
     late = min([window, *(quantiles(model.gaps[second], (_HARDLY_ANY,), window) if second else ())])
-    return compare_shares(name, share * (1.0 - loss), _after(seen.seen_since, late), _after(seen.lost_since, late))
+    return check.compare_shares(
+        name, share * (1.0 - loss), _after(seen.seen_since, late), _after(seen.lost_since, late)
+    )
 
 
 def _after(times: GapStatistics, since: float) -> float:
@@ -133,47 +123,47 @@ def _after(times: GapStatistics, since: float) -> float:
     return float(sum(count for (_, count), low in zip(times.bins, lower, strict=True) if low >= since))
 
 
-def _last(component: s.Component, model: Model, seen: ComponentHistory, loss: float) -> list[Comparison]:
+def _last(component: s.Component, model: Model, seen: ComponentHistory, loss: float) -> list[check.Comparison]:
     name = component.variable
     gap = model.gap_of(name)
     found = []
     if not component.negative:
         cut, share = sum(count for _, count in seen.gaps.censored), gap.happens * (1.0 - loss)
         few = cut <= _FEW_CUT * (seen.gaps.count + seen.gaps.never)
-        lengths = gap_at(gap, length_edges(seen.gaps))
+        lengths = check.gap_at(gap, check.length_edges(seen.gaps))
         if few:  # or those who come soon would count too much
-            found += compare_shares(name, share, seen.gaps.count, seen.gaps.never)
+            found += check.compare_shares(name, share, seen.gaps.count, seen.gaps.never)
         if not any(key.startswith(f"{name}{AFTER}") for key in model.gaps):
             found += (
-                compare_lengths("gap", name, seen.gaps, lengths)
+                check.compare_lengths("gap", name, seen.gaps, lengths)
                 if few
-                else compare_waits(name, seen.gaps, share * lengths, share)
+                else check.compare_waits(name, seen.gaps, share * lengths, share)
             )
     return found
 
 
 def _between(
     component: s.Component, behind: s.Component, model: Model, seen: ComponentHistory, loss: float
-) -> list[Comparison]:
+) -> list[check.Comparison]:
     name, trips = component.variable, seen.trips
     gap = model.gap_of(name)
     onward = model.gaps.get(f"{behind.variable}{AFTER}{name}")
     if component.negative and onward is None:
-        return compare_shares(name, _share_by_length(seen, gap, loss), trips.before.count, trips.unseen.count)
+        return check.compare_shares(name, _share_by_length(seen, gap, loss), trips.before.count, trips.unseen.count)
     share = gap.happens * (1.0 - loss)
-    found = compare_shares(name, share, trips.before.count, trips.unseen.count)
-    found += compare_lengths("gap", name, trips.before, gap_at(gap, length_edges(trips.before)))
+    found = check.compare_shares(name, share, trips.before.count, trips.unseen.count)
+    found += check.compare_lengths("gap", name, trips.before, check.gap_at(gap, check.length_edges(trips.before)))
     around = model.gaps.get(behind.variable)
     waits_for_another = onward is None and any(key.startswith(f"{behind.variable}{AFTER}") for key in model.gaps)
     if around is None or waits_for_another:
         return found
     after = onward or around
-    edges = length_edges(seen.lengths)
-    found += compare_lengths("trip", name, seen.lengths, trip_at(gap, after, edges))
-    edges = length_edges(trips.unseen)
+    edges = check.length_edges(seen.lengths)
+    found += check.compare_lengths("trip", name, seen.lengths, check.trip_at(gap, after, edges))
+    edges = check.length_edges(trips.unseen)
     lost = gap.happens * loss / max(1.0 - share, 1e-12)
-    mixture = lost * trip_at(gap, after, edges) + (1.0 - lost) * gap_at(around, edges)
-    return found + compare_lengths("trip without", name, trips.unseen, mixture)
+    mixture = lost * check.trip_at(gap, after, edges) + (1.0 - lost) * check.gap_at(around, edges)
+    return found + check.compare_lengths("trip without", name, trips.unseen, mixture)
 
 
 def _share_by_length(seen: ComponentHistory, gap: GapDistribution, loss: float) -> float:

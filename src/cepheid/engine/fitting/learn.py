@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, cast
 
@@ -29,22 +29,29 @@ from cepheid.model.chain import quantiles
 from cepheid.model.check import compare_shares
 from cepheid.model.fit import FEWEST_GAPS
 from cepheid.model.gap_statistics import bin_edges
-from cepheid.model.loss_kinds import ByAttribute
+from cepheid.model.loss_kinds import ByAttribute, Loss
 from cepheid.model.loss_model import AFTER, EVERY_OTHER
 
 NEGATIVES = ("pooled", "em")
 _HARDLY_ANY = 0.999
 
 
+@dataclass(frozen=True)
+class Fitting:
+    """What is stated for a fit, and how it goes about the rest; see `cepheid.fit`."""
+
+    loss: Loss | Mapping[str, Loss] | None = None
+    happens: Mapping[str, float] | None = None
+    negatives: str = "pooled"
+    loss_by: str | None = None
+    loss_by_hour: bool = False
+
+
 def learn(
     bound: BoundQuery,
     history: History,
+    asked: Fitting,
     *,
-    loss: object = None,
-    happens: Mapping[str, float] | None = None,
-    negatives: str = "pooled",
-    loss_by: str | None = None,
-    loss_by_hour: bool = False,
     unit: str | None = None,
     resolution: float,
     window: float,
@@ -60,12 +67,13 @@ def learn(
     `loss_by_hour`, losses depend on the hour of the day.
     `resolution` is the step of the clock, and the window's length is in the unit of the gaps, too.
     """
-    if negatives not in NEGATIVES:
-        raise ModelError(f"negatives={negatives!r} is neither 'pooled' nor 'em'")
-    if loss_by is not None and loss_by_hour:
+    if asked.negatives not in NEGATIVES:
+        raise ModelError(f"negatives={asked.negatives!r} is neither 'pooled' nor 'em'")
+    if asked.loss_by is not None and asked.loss_by_hour:
         raise ModelError("losses are fitted by an attribute or by the hour, not both", hint="leave one of them out")
     components = [component for component in bound.components if not component.kleene]
-    known = Known(_stated(bound, components, loss), _stated_shares(components, happens), resolution, negatives)
+    losses, shares = _stated(bound, components, asked.loss), _stated_shares(components, asked.happens)
+    known = Known(losses, shares, resolution, asked.negatives)
     _check_seen(components, history)
     found: dict[str, Learned] = {}
     leading = leading_components(bound)
@@ -84,9 +92,9 @@ def learn(
             seen = history.of(component.variable)
             found |= _pooled_component(component, seen, known, pool, component.variable in leading)
     model = _model(bound, history, found, unit, resolution)
-    if loss_by_hour:
+    if asked.loss_by_hour:
         return with_losses_by_hour(bound, history, model, found, list(known.loss))
-    return model if loss_by is None else _with_loss_by(bound, model, found, loss_by)
+    return model if asked.loss_by is None else _with_loss_by(bound, model, found, asked.loss_by)
 
 
 def _with_loss_by(bound: BoundQuery, model: Model, found: Mapping[str, Learned], attribute: str) -> Model:

@@ -17,7 +17,7 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.search.row_pattern.arrange import Arranged, arrange
 from cepheid.engine.search.row_pattern.conditions import concerns_rows_alone, judged, over_rows
-from cepheid.engine.search.row_pattern.implied import at_hand, conjuncts, on_start, without_start_conditions
+from cepheid.engine.search.row_pattern.implied import at_hand, on_start, without_start_conditions
 from cepheid.engine.search.row_pattern.lowering import row_values
 from cepheid.engine.search.row_pattern.path_state import PathState
 from cepheid.engine.search.row_pattern.run import needed_columns
@@ -102,7 +102,7 @@ def of_rows(clause: BoundClause, schema: pa.Schema) -> OfRows | None:
     rest = without_start_conditions(clause)
     for bit, label in enumerate((*clause.labels, "")):
         condition = rest.conditions.get(label)
-        parts = on_start(clause) if not label else conjuncts(condition) if condition is not None else []
+        parts = on_start(clause) if not label else s.conjoined(condition)
         for part in parts:
             if label and not concerns_rows_alone(part, label):
                 left.setdefault(label, []).append(part)

@@ -8,6 +8,7 @@ ctypes. A kernel that uses them runs with Python's global lock.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeAlias
 
@@ -49,135 +50,58 @@ def address(value: PythonObject) -> int:
     return id(value)
 
 
-def _called(name: str, result: Any, *arguments: Any) -> int | float:
-    function = getattr(_api, name)
-    function.restype, function.argtypes = result, [ctypes.c_ssize_t] * len(arguments)
-    found: int | float | None = function(*map(int, arguments))
-    return 0 if found is None else found
+register(address, lambda context, builder, signature, given: given[0])
+
+_IN_C = {int: ctypes.c_ssize_t, Int32: ctypes.c_int, float: ctypes.c_double, None: None}
 
 
-def dict_size(mapping: int) -> int:
-    """How many names a dict has."""
-    return int(_called("PyDict_Size", ctypes.c_ssize_t, mapping))
+def _of_python(name: str, returned: Any, *taken: type[int] | type[float]) -> Any:
+    """A function of Python's by its name: through ctypes in plain Python, a call in compiled code."""
 
-
-def dict_item(mapping: int, key: int) -> int:
-    """The value of a key; 0: there is none."""
-    return int(_called("PyDict_GetItem", ctypes.c_ssize_t, mapping, key))
-
-
-def dict_set(mapping: int, key: int, value: int) -> Int32:
-    """Puts a value into a dict; -1: there is no memory for it."""
-    return int(_called("PyDict_SetItem", ctypes.c_int, mapping, key, value))
-
-
-def dict_copy(mapping: int) -> int:
-    """A copy of a dict, which whoever asks gives back by `give_back`; 0: there is no memory for it."""
-    return int(_called("PyDict_Copy", ctypes.c_ssize_t, mapping))
-
-
-def tuple_of(length: int) -> int:
-    """A tuple whose places are to be set, and that is to be given back; 0: there is no memory for it."""
-    return int(_called("PyTuple_New", ctypes.c_ssize_t, length))
-
-
-def tuple_set(items: int, place: int, value: int) -> Int32:
-    """Sets a place of a new tuple, to which the value is handed over."""
-    return int(_called("PyTuple_SetItem", ctypes.c_int, items, place, value))
-
-
-def list_append(items: int, value: int) -> Int32:
-    """Puts a value behind those of a list; -1: there is no memory for it."""
-    return int(_called("PyList_Append", ctypes.c_int, items, value))
-
-
-def list_item(items: int, place: int) -> int:
-    """A value of a list, which stays the list's."""
-    return int(_called("PyList_GetItem", ctypes.c_ssize_t, items, place))
-
-
-def whole_object(value: int) -> int:
-    """A whole number as an object, to be given back; 0: there is no memory for it."""
-    return int(_called("PyLong_FromLongLong", ctypes.c_ssize_t, value))
-
-
-def fraction_object(value: float) -> int:
-    """A fraction as an object, to be given back; 0: there is no memory for it."""
-    function = _api.PyFloat_FromDouble
-    function.restype, function.argtypes = ctypes.c_ssize_t, [ctypes.c_double]
-    return int(function(float(value)))
-
-
-def text_object(letters: int, length: int, errors: int) -> int:
-    """The text of some letters in UTF-8, to be given back; 0: it is none. `errors` is 0: they are not left out."""
-    return int(_called("PyUnicode_DecodeUTF8", ctypes.c_ssize_t, letters, length, errors))
-
-
-def whole_of(value: int, beyond: int) -> int:
-    """A whole number; at the address `beyond` stands 0 if it is one of 64 bits."""
-    return int(_called("PyLong_AsLongLongAndOverflow", ctypes.c_longlong, value, beyond))
-
-
-def fraction_of(value: int) -> float:
-    """A fraction."""
-    return float(_called("PyFloat_AsDouble", ctypes.c_double, value))
-
-
-def letters_of(text: int, size_at: int) -> int:
-    """Where the letters of a text lie as UTF-8; 0: it has none, and there is an error to clear."""
-    return int(_called("PyUnicode_AsUTF8AndSize", ctypes.c_ssize_t, text, size_at))
-
-
-def clear_error() -> None:
-    """Forgets what the last function complained of."""
-    _called("PyErr_Clear", None)
-
-
-def hold(value: int) -> None:
-    """Says that an object is needed, until it is given back or handed over."""
-    _called("Py_IncRef", None, value)
-
-
-def give_back(value: int) -> None:
-    """Says that an object is no longer needed here."""
-    _called("Py_DecRef", None, value)
-
-
-def _own_address(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-    return given[0]
-
-
-def _call_of(name: str) -> Any:
-    """What calls a function of Python's by its name, in compiled code."""
+    def called(*given: Any) -> int | float:
+        function = getattr(_api, name)
+        function.restype, function.argtypes = _IN_C[returned], [_IN_C[kind] for kind in taken]
+        found: int | float | None = function(*(kind(each) for kind, each in zip(taken, given, strict=True)))
+        return 0 if found is None else found
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        nothing = signature.return_type is types.none
-        returned = ir.VoidType() if nothing else context.get_value_type(signature.return_type)
-        kind = ir.FunctionType(returned, [each.type for each in given])
-        called = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
-        return context.get_dummy_value() if nothing else called
+        kind = ir.VoidType() if returned is None else context.get_value_type(signature.return_type)
+        kind = ir.FunctionType(kind, [each.type for each in given])
+        made = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
+        return context.get_dummy_value() if returned is None else made
 
-    return generate
+    called.__annotations__ = {**{str(place): kind for place, kind in enumerate(taken)}, "return": returned}
+    register(called, generate)
+    return called
 
 
-register(address, _own_address)
-register(dict_size, _call_of("PyDict_Size"))
-register(dict_item, _call_of("PyDict_GetItem"))
-register(dict_set, _call_of("PyDict_SetItem"))
-register(dict_copy, _call_of("PyDict_Copy"))
-register(tuple_of, _call_of("PyTuple_New"))
-register(tuple_set, _call_of("PyTuple_SetItem"))
-register(list_append, _call_of("PyList_Append"))
-register(list_item, _call_of("PyList_GetItem"))
-register(whole_object, _call_of("PyLong_FromLongLong"))
-register(fraction_object, _call_of("PyFloat_FromDouble"))
-register(text_object, _call_of("PyUnicode_DecodeUTF8"))
-register(whole_of, _call_of("PyLong_AsLongLongAndOverflow"))
-register(fraction_of, _call_of("PyFloat_AsDouble"))
-register(letters_of, _call_of("PyUnicode_AsUTF8AndSize"))
-register(clear_error, _call_of("PyErr_Clear"))
-register(hold, _call_of("Py_IncRef"))
-register(give_back, _call_of("Py_DecRef"))
+_Whole: TypeAlias = Callable[..., int]
+_Nothing: TypeAlias = Callable[..., None]
+
+# Objects go by their addresses. A function that makes one says 0 where there is no memory for it, one that changes one
+# -1. What is made is given back by whoever asks for it (`give_back`).
+dict_size: _Whole = _of_python("PyDict_Size", int, int)  # how many names a dict has
+dict_item: _Whole = _of_python("PyDict_GetItem", int, int, int)  # of a dict and a key: the value; 0: there is none
+dict_set: _Whole = _of_python("PyDict_SetItem", Int32, int, int, int)  # puts under a key of a dict a value
+dict_copy: _Whole = _of_python("PyDict_Copy", int, int)  # makes a copy of a dict
+tuple_of: _Whole = _of_python("PyTuple_New", int, int)  # makes a tuple of so many places, which are to be set
+tuple_set: _Whole = _of_python(
+    "PyTuple_SetItem", Int32, int, int, int
+)  # hands over to a new tuple, at a place, a value
+list_append: _Whole = _of_python("PyList_Append", Int32, int, int)  # puts behind the values of a list another one
+list_item: _Whole = _of_python("PyList_GetItem", int, int, int)  # of a list and a place: the value, which stays its own
+whole_object: _Whole = _of_python("PyLong_FromLongLong", int, int)  # makes an object of a whole number
+fraction_object: _Whole = _of_python("PyFloat_FromDouble", int, float)  # makes an object of a fraction
+# Makes the text of letters in UTF-8, so many, without errors (0: they are not left out); 0: they are no text.
+text_object: _Whole = _of_python("PyUnicode_DecodeUTF8", int, int, int, int)
+# The whole number of an object; at the second address stands 0 if it is one of 64 bits.
+whole_of: _Whole = _of_python("PyLong_AsLongLongAndOverflow", int, int, int)
+fraction_of: Callable[..., float] = _of_python("PyFloat_AsDouble", float, int)  # the fraction of an object
+# Where the letters of a text lie as UTF-8, and at the second address how many; 0: it has none: there is an error then.
+letters_of: _Whole = _of_python("PyUnicode_AsUTF8AndSize", int, int, int)
+clear_error: _Nothing = _of_python("PyErr_Clear", None)  # forgets what the last function complained of
+hold: _Nothing = _of_python("Py_IncRef", None, int)  # an object is needed, until it is given back or handed over
+give_back: _Nothing = _of_python("Py_DecRef", None, int)  # an object is no longer needed here
 
 # Where objects hold what no function of Python's tells without making another object.
 KIND = 8  # the address of their type

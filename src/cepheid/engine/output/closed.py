@@ -18,7 +18,7 @@ from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.matches import Chosen, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.language import syntax as s
-from cepheid.language.bind import bind
+from cepheid.language.bind import rebound
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
@@ -82,16 +82,9 @@ def _of_single_events(bound: BoundQuery) -> BoundQuery:
             return replace(node, element=s.Element.SINGLE)
         return s.rebuild(node, change)
 
-    syntax = bound.syntax
-    written = replace(
-        syntax.in_order(tuple(replace(component, kleene=False) for component in syntax.components)),
-        where=change(syntax.where) if syntax.where is not None else None,
-        within=None,
-        returns=None,
-        summary=None,
-        output=s.Output(),
-    )
-    return replace(bind(written, bound.schema), window=bound.window)
+    where = change(bound.where) if bound.where is not None else None
+    single = bound.in_order(tuple(replace(component, kleene=False) for component in bound.components), where)
+    return rebound(single, within=None, returns=None, summary=None, output=s.Output())
 
 
 def _concurrent(found: Candidates, place: int) -> bool:

@@ -14,14 +14,7 @@ from cepheid.engine.program.tables import BEGIN, CLOSE, TAKE
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct, Negation
 from cepheid.language.printing import expression_text
-from cepheid.plan.placement import (
-    begin_conjuncts,
-    close_conjuncts,
-    decisive_branches,
-    judged_by_branch,
-    negation_conjuncts,
-    take_conjuncts,
-)
+from cepheid.plan import placement
 
 AT_HAND, BEFORE, FIRST, LOST = "at hand", "before", "first", "lost"
 
@@ -55,7 +48,7 @@ def carrying(bound: BoundQuery) -> Carrying:
             text = expression_text(conjunct.expression)
             return Carrying(f"{text} reads an event that is neither the first nor the one before")
         needs_first |= FIRST in kinds
-    if bound.negations and judged_by_branch(decisive_branches(bound)):
+    if bound.negations and placement.judged_by_branch(placement.decisive_branches(bound)):
         return Carrying("negation is evaluated per alternative of the condition, on complete matches")
     if bound.has_tied_negations:
         return Carrying("a condition relates negated components to each other")
@@ -66,17 +59,17 @@ def _tests(bound: BoundQuery) -> Iterator[tuple[Conjunct, set[str]]]:
     """Every condition at every moment it is tested at, with where what it reads is found."""
     for place, component in enumerate(bound.positives):
         moments = (
-            (BEGIN, begin_conjuncts(bound, place)),
-            (TAKE, take_conjuncts(bound, place)),
-            (CLOSE, close_conjuncts(bound, place)),
+            (BEGIN, placement.begin_conjuncts(bound, place)),
+            (TAKE, placement.take_conjuncts(bound, place)),
+            (CLOSE, placement.close_conjuncts(bound, place)),
         )
         for moment, conjuncts in moments:
             for conjunct in conjuncts:
                 walked = conjunct.every - {component.variable}
                 yield conjunct, {LOST} if walked else reads(bound, conjunct.expression, place, moment)
-    for branch in decisive_branches(bound):
+    for branch in placement.decisive_branches(bound):
         for negation in bound.negations:
-            for conjunct in negation_conjuncts(bound, negation, branch):
+            for conjunct in placement.negation_conjuncts(bound, negation, branch):
                 yield conjunct, _negation_reads(bound, conjunct, negation)
 
 

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from cepheid.engine.data.columns import storage
+from cepheid.engine.program import tables as t
 from cepheid.engine.program.registers import Registers, Slots
-from cepheid.engine.program.tables import (
-    KEY_COUNTED,
-    KEY_EVENT,
-    KEY_INSTANT,
-    KEY_NULL,
-    KEY_NUMBER,
-    KEY_RUNNING,
-    KEY_START,
-    KEY_WHOLE,
-)
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
@@ -39,7 +30,7 @@ def equivalence_keys(
             continue
         found = {key for read in reads for key in _read_keys(bound, slots, registers, read, attributes)}
         if any(negation.after is None or negation.before is None for negation in bound.negations):
-            found.add((KEY_START, 0, 0))  # the window's edge decides, so only runs with one beginning are alike
+            found.add((t.KEY_START, 0, 0))  # the window's edge decides, so only runs with one beginning are alike
         keys.append(sorted(found, key=repr))
     return keys, attributes
 
@@ -84,7 +75,7 @@ def state_keys(
             slot = slots.first[place] if which is Which.FIRST else slots.last[place]
             names |= set(_attribute_keys(bound, slot, name, attributes))
         if automaton.outside:
-            names.add((KEY_START, 0, 0))  # the window's edge decides, so only runs with one beginning are alike
+            names.add((t.KEY_START, 0, 0))  # the window's edge decides, so only runs with one beginning are alike
         keys.append(sorted(names, key=repr))
     return keys, attributes
 
@@ -134,14 +125,14 @@ def _read_keys(
     if isinstance(read.aggregate, s.Call) and not isinstance(read.aggregate.arguments[0], s.Reference):
         found: list[Key] = []
         for kept in registers.kept_for(read.aggregate):
-            found.append((KEY_COUNTED, kept.known, 0))
-            found += [(KEY_RUNNING if kept.fractions else KEY_COUNTED, value, 0) for value in kept.values()]
+            found.append((t.KEY_COUNTED, kept.known, 0))
+            found += [(t.KEY_RUNNING if kept.fractions else t.KEY_COUNTED, value, 0) for value in kept.values()]
         return found
     if read.aggregate is not None:
-        return [(KEY_COUNTED, read.place, 0)]
+        return [(t.KEY_COUNTED, read.place, 0)]
     slot = slots.first[read.place] if read.which is Which.FIRST else slots.last[read.place]
     if read.attribute is None:
-        return [(KEY_INSTANT, slot, 0)]
+        return [(t.KEY_INSTANT, slot, 0)]
     return _attribute_keys(bound, slot, read.attribute, attributes)
 
 
@@ -149,7 +140,7 @@ def _attribute_keys(bound: BoundQuery, slot: int, name: str, attributes: dict[st
     kind = bound.schema.type_of(name)
     assert kind is not None
     if kind in (DataType.LIST, DataType.OTHER):
-        return [(KEY_EVENT, slot, 0)]
+        return [(t.KEY_EVENT, slot, 0)]
     attributes[name] = kind
-    value = KEY_NUMBER if storage(kind) == "number" else KEY_WHOLE
-    return [(value, slot, name), (KEY_NULL, slot, name)]
+    value = t.KEY_NUMBER if storage(kind) == "number" else t.KEY_WHOLE
+    return [(value, slot, name), (t.KEY_NULL, slot, name)]

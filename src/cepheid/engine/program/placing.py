@@ -17,17 +17,9 @@ from cepheid.engine.program.tables import BEGIN, CLOSE, OUTSIDE, TAKE
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Branch, Conjunct, Negation
+from cepheid.plan import placement
 from cepheid.plan.automaton import QueryAutomaton
 from cepheid.plan.automaton import Test as EdgeTest
-from cepheid.plan.placement import (
-    begin_conjuncts,
-    close_conjuncts,
-    decisive_branches,
-    judged_by_branch,
-    judging_place,
-    linked_negations,
-    take_conjuncts,
-)
 
 Order = tuple[int, ...] | Literal["any"] | None
 
@@ -94,8 +86,8 @@ def place_on_edges(bound: BoundQuery, automaton: QueryAutomaton) -> Placed:
 class _Placing:
     def __init__(self, bound: BoundQuery, order: Order, push: bool, variants: bool) -> None:
         self.bound, self.order, self.push, self.variants = bound, order, push, variants
-        self.branches = decisive_branches(bound)
-        self.judged = judged_by_branch(self.branches)
+        self.branches = placement.decisive_branches(bound)
+        self.judged = placement.judged_by_branch(self.branches)
         self.last = len(bound.positives) - 1
         self.everything = (1 << len(bound.positives)) - 1
         self.negated = [negation.component.variable for negation in bound.negations]
@@ -172,9 +164,9 @@ class _Placing:
         """The moments of the places when a search follows the pattern."""
         moments: list[tuple[Test, ...]] = []
         for place, component in enumerate(self.bound.positives):
-            moments.append(self.tests(self.undecided(begin_conjuncts(self.bound, place)), component.variable))
-            moments.append(self.tests(self.undecided(take_conjuncts(self.bound, place)), component.variable))
-            moments.append(self.tests(close_conjuncts(self.bound, place)))
+            moments.append(self.tests(self.undecided(placement.begin_conjuncts(self.bound, place)), component.variable))
+            moments.append(self.tests(self.undecided(placement.take_conjuncts(self.bound, place)), component.variable))
+            moments.append(self.tests(placement.close_conjuncts(self.bound, place)))
         return moments
 
     def ordered(self, order: tuple[int, ...] | Literal["any"]) -> list[tuple[Test, ...]]:
@@ -215,7 +207,7 @@ class _Placing:
 
     def negations(self, branch: Branch) -> tuple[PlacedNegation, ...]:
         """The negated components of a disjunct. Those that a condition links kill, and are judged, together."""
-        linked = linked_negations(self.bound, branch)
+        linked = placement.linked_negations(self.bound, branch)
         placed = [self.negation(branch, index, linked) for index in range(len(self.negated))]
         return tuple(self.together(one, [other for other in placed if other.group == one.group]) for one in placed)
 
@@ -229,7 +221,7 @@ class _Placing:
         if self.judged or bound.may_lack:
             needs = self.everything
         group = linked[negation.component.variable]
-        return PlacedNegation(negation, needs, judging_place(bound, negation, self.branches), group)
+        return PlacedNegation(negation, needs, placement.judging_place(bound, negation, self.branches), group)
 
     def together(self, placed: PlacedNegation, group: Sequence[PlacedNegation]) -> PlacedNegation:
         needs = 0

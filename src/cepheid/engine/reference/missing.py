@@ -88,8 +88,7 @@ def seen_part(bound: BoundQuery, absent: frozenset[str]) -> BoundQuery:
     kept = [component for component in bound.positives if component.variable not in absent]
     conditions = (without_missing(conjunct.expression, absent) for conjunct in bound.conjuncts)
     return replace(
-        bound,
-        syntax=bound.syntax.in_order(tuple(kept)),
+        bound.in_order(tuple(kept), bound.where),
         conjuncts=tuple(place_conjunct(condition, kept) for condition in conditions if condition != TRUE),
         branches=(Branch((), ()),),
     )

@@ -20,18 +20,8 @@ from cepheid.language import syntax as s
 from cepheid.language.evaluate import function_of
 from cepheid.language.library.operators import known, ordered
 from cepheid.language.library.scalars import Value, arithmetic
+from cepheid.language.match_recognize import bound as b
 from cepheid.language.match_recognize.aggregates import aggregate_of
-from cepheid.language.match_recognize.bound import (
-    Aggregated,
-    BoundClause,
-    Column,
-    Labels,
-    MatchNumber,
-    Navigate,
-    RowLabel,
-    SequenceNumber,
-    SortKey,
-)
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.syntax import Rows, SkipTo
 from cepheid.language.zone_labels import labelled_table
@@ -53,7 +43,7 @@ class Moment:
     cut: list[Path] | None = None  # paths that the window or the end of the partition cut off, if they are wanted
 
 
-def find(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOST_MATCHES) -> list[list[Value]]:
+def find(clause: b.BoundClause, table: pa.Table, threads: int = 1, most: int = MOST_MATCHES) -> list[list[Value]]:
     """The result over a table, whose instants are shown in the clause's zone; one thread does it all."""
     shown = table if clause.zone is None else labelled_table(table, clause.zone)
     try:
@@ -63,13 +53,13 @@ def find(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOS
         raise LimitError("the reference engine recurses once for each row of a match", hint=hint) from None
 
 
-def _with_keys(clause: BoundClause, row: Row) -> Row:
+def _with_keys(clause: b.BoundClause, row: Row) -> Row:
     """A row with the keys of PARTITION BY and ORDER BY that are computed from it."""
     alone = Moment([row], 0, (), -1, 0)
     return row | {key.name: _at_row(key.value, alone, 0) for key in clause.keys}
 
 
-def match_rows(clause: BoundClause, rows: Sequence[Row], most: int = MOST_MATCHES) -> list[list[Value]]:
+def match_rows(clause: b.BoundClause, rows: Sequence[Row], most: int = MOST_MATCHES) -> list[list[Value]]:
     """The result, row by row, its columns in the order of `clause.output_columns`; at most so many matches."""
     partitions: dict[tuple[Value, ...], list[Row]] = {}
     for row in rows:
@@ -95,7 +85,7 @@ class _Numbers:
         check_matches(self.found, self.most)
 
 
-def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
+def _sorted(rows: list[Row], keys: Sequence[b.SortKey]) -> list[Row]:
     def compare(left: Row, right: Row) -> int:
         for key in keys:
             one, other = ordered(left[key.column]), ordered(right[key.column])
@@ -111,7 +101,7 @@ def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
     return sorted(rows, key=cmp_to_key(compare))
 
 
-def _match_partition(clause: BoundClause, rows: list[Row], numbers: _Numbers) -> Iterator[list[Value]]:
+def _match_partition(clause: b.BoundClause, rows: list[Row], numbers: _Numbers) -> Iterator[list[Value]]:
     start, number, matched = 0, 1, -1  # `matched`: the last row that a match has taken
     while start < len(rows):
         cut: list[Path] = []
@@ -137,7 +127,7 @@ def _match_partition(clause: BoundClause, rows: list[Row], numbers: _Numbers) ->
         start, number = _skip(clause, start, path), number + 1
 
 
-def _reported(clause: BoundClause, at: Moment) -> Iterator[list[Value]]:
+def _reported(clause: b.BoundClause, at: Moment) -> Iterator[list[Value]]:
     """The rows of the result for a match that has rows."""
     if clause.rows is Rows.ONE:
         yield _output(clause, replace(at, position=len(at.path) - 1), at.rows[at.start])
@@ -147,7 +137,7 @@ def _reported(clause: BoundClause, at: Moment) -> Iterator[list[Value]]:
             yield _output(clause, replace(at, position=position), at.rows[at.start + position])
 
 
-def _skip(clause: BoundClause, start: int, path: Path) -> int:
+def _skip(clause: b.BoundClause, start: int, path: Path) -> int:
     """Where the search goes on after a match (section 4.12)."""
     if clause.skip is SkipTo.PAST_LAST_ROW:
         return start + len(path)
@@ -166,7 +156,7 @@ def _skip(clause: BoundClause, start: int, path: Path) -> int:
 # --- the ways to match, the preferred one first --------------------------------------------------------------------
 
 
-def _ways(clause: BoundClause, rows: Sequence[Row], pattern: p.Pattern, at: Moment, excluded: bool) -> Iterator[Path]:
+def _ways(clause: b.BoundClause, rows: Sequence[Row], pattern: p.Pattern, at: Moment, excluded: bool) -> Iterator[Path]:
     """The paths that go on from `at.path` through the pattern, in the order of preference."""
 
     def onward(part: p.Pattern, path: Path) -> Iterator[Path]:
@@ -257,7 +247,7 @@ def _loop(onward: Onward, repeat: p.Repeat, path: Path) -> Iterator[Path]:
             yield longer
 
 
-def _in_reach(clause: BoundClause, at: Moment) -> bool:
+def _in_reach(clause: b.BoundClause, at: Moment) -> bool:
     """Is there such a row, and is it within the window?"""
     row = at.start + at.position
     if row >= len(at.rows):
@@ -269,7 +259,7 @@ def _in_reach(clause: BoundClause, at: Moment) -> bool:
     return first is not None and last is not None and _steps(arithmetic("-")(last, first)) < clause.within
 
 
-def _may_take(clause: BoundClause, label: str, at: Moment) -> bool:
+def _may_take(clause: b.BoundClause, label: str, at: Moment) -> bool:
     condition = clause.conditions.get(label)
     return condition is None or value_of(condition, at) is True
 
@@ -286,28 +276,28 @@ def value_of(expression: s.Expression, at: Moment) -> Value:
     match expression:
         case s.Literal(value=value):
             return value
-        case MatchNumber():
+        case b.MatchNumber():
             return at.number
-        case SequenceNumber():
+        case b.SequenceNumber():
             return at.position + 1 if at.position >= 0 else None
-        case Navigate():
+        case b.Navigate():
             return _navigated(expression, at)
-        case Aggregated():
+        case b.Aggregated():
             places = _places(expression.labels, at, whole=expression.final)
             rows = [tuple(_at_row(part, at, at.start + place) for part in expression.arguments) for place in places]
             return aggregate_of(expression)(rows)
-        case Column() | RowLabel():
+        case b.Column() | b.RowLabel():
             raise TypeError(f"{expression} is outside any row")
     return function_of(expression)(*(value_of(part, at) for part in s.children(expression)))
 
 
-def _places(labels: Labels, at: Moment, *, whole: bool) -> list[int]:
+def _places(labels: b.Labels, at: Moment, *, whole: bool) -> list[int]:
     """The positions with such a label, up to the row at hand or in the whole match."""
     end = len(at.path) if whole else at.position + 1
     return [place for place in range(end) if labels is None or at.path[place][0] in labels]
 
 
-def _navigated(node: Navigate, at: Moment) -> Value:
+def _navigated(node: b.Navigate, at: Moment) -> Value:
     places = _places(node.labels, at, whole=node.final)
     if node.offset >= len(places):
         return None
@@ -321,18 +311,18 @@ def _at_row(expression: s.Expression, at: Moment, row: int) -> Value:
     match expression:
         case s.Literal(value=value):
             return value
-        case Column(name=name):
+        case b.Column(name=name):
             return known(at.rows[row][name])
-        case RowLabel():
+        case b.RowLabel():
             return at.path[row - at.start][0] if 0 <= row - at.start < len(at.path) else None
-        case MatchNumber():
+        case b.MatchNumber():
             return at.number
-        case Navigate() | Aggregated() | SequenceNumber():
+        case b.Navigate() | b.Aggregated() | b.SequenceNumber():
             raise TypeError(f"{expression} cannot be evaluated at a row")
     return function_of(expression)(*(_at_row(part, at, row) for part in s.children(expression)))
 
 
-def _output(clause: BoundClause, at: Moment, row: Row, measured: bool = True) -> list[Value]:
+def _output(clause: b.BoundClause, at: Moment, row: Row, measured: bool = True) -> list[Value]:
     values = dict(row)
     measures = {name: value_of(expression, at) if measured else None for name, expression in clause.measures}
     return [measures[name] if name in measures else values[name] for name in clause.output_columns]

@@ -9,20 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import paced
-from cepheid.engine.values.operators import (
-    Column,
-    as_64_bits,
-    beside,
-    fitting,
-    in_zone,
-    is_moment,
-    is_number,
-    listed,
-    nothing,
-    truth,
-    whole,
-    without_nan,
-)
+from cepheid.engine.values import operators
+from cepheid.engine.values.operators import Column
 from cepheid.engine.values.plain import ARROW_KINDS, value_column
 from cepheid.language import syntax as s
 from cepheid.language.evaluate import TAKING_TEXTS
@@ -48,7 +36,7 @@ def called(function: Function, arguments: list[Any]) -> Column:
     columns = [each for place, each in enumerate(arguments) if place not in function.constants]
     kind = result_kind(function, columns, constants)
     if function.strict and any(isinstance(column, pa.Scalar) and not column.is_valid for column in columns):
-        return nothing(next((c for c in columns if not isinstance(c, pa.Scalar)), columns[0]), kind)
+        return operators.nothing(next((c for c in columns if not isinstance(c, pa.Scalar)), columns[0]), kind)
     if function.name in _FIRST:
         return pc.coalesce(*(converted(each, kind) for each in arguments))
     if function.columnwise is not None:
@@ -58,7 +46,7 @@ def called(function: Function, arguments: list[Any]) -> Column:
         return _plain_column(function.columnwise(*arguments))
     if function.name == "array":
         arguments = [converted(each, kind.value_type) for each in arguments]
-    return without_nan(each_row(_applying(function), arguments, kind))
+    return operators.without_nan(each_row(_applying(function), arguments, kind))
 
 
 def _applying(function: Function) -> Callable[..., Any]:
@@ -75,17 +63,17 @@ def each_row(call: Callable[..., Any], arguments: list[Any], kind: pa.DataType) 
     """One call for each row; where it depends on one column of texts, one for each distinct text."""
     columns = [each for each in arguments if isinstance(each, pa.Array | pa.ChunkedArray)]
     if not columns:
-        (row,) = zip(*(listed(each) for each in arguments), strict=True)
-        return pa.scalar(fitting(call(*row), kind), kind)
+        (row,) = zip(*(operators.listed(each) for each in arguments), strict=True)
+        return pa.scalar(operators.fitting(call(*row), kind), kind)
     if len(columns) == 1 and pa.types.is_string(columns[0].type):
         coded = pc.dictionary_encode(columns[0])
         coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
         distinct = [*coded.dictionary.to_pylist(), None]
-        lists = [distinct if each is columns[0] else listed(each, len(distinct)) for each in arguments]
-        found = pa.array([fitting(call(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
+        lists = [distinct if each is columns[0] else operators.listed(each, len(distinct)) for each in arguments]
+        found = pa.array([operators.fitting(call(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
         return found.take(pc.fill_null(coded.indices, len(distinct) - 1))
-    lists = [listed(each, len(columns[0])) for each in arguments]
-    return pa.array([fitting(call(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
+    lists = [operators.listed(each, len(columns[0])) for each in arguments]
+    return pa.array([operators.fitting(call(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
 
 
 def _plain_column(column: Column) -> Column:
@@ -95,7 +83,7 @@ def _plain_column(column: Column) -> Column:
         return column if column.type in _PLAIN else value_column(known)[0]
     if column.type not in _PLAIN and not pa.types.is_nested(column.type):
         column = value_column(pa.chunked_array([column]) if isinstance(column, pa.Array) else column)
-    return without_nan(column)
+    return operators.without_nan(column)
 
 
 def result_kind(function: Function, columns: list[Any], constants: list[Any], typed: bool = False) -> pa.DataType:
@@ -119,7 +107,7 @@ def result_kind(function: Function, columns: list[Any], constants: list[Any], ty
     if function.result is not None and not (decimals and function.precision is not None):
         return _kind_of_result(function, columns) if typed else ARROW_KINDS[function.result]
     if decimals and not any(pa.types.is_floating(each.type) for each in values):
-        numbers = [precision(each) for each in values if is_number(each.type)]
+        numbers = [precision(each) for each in values if operators.is_number(each.type)]
         return decimal_type(function.precision(numbers, constants) if function.precision is not None else numbers[0])
     found = common_kind(values)
     if found is None:
@@ -155,7 +143,7 @@ def typed_call(node: s.Call, parts: list[Column]) -> Column | None:
     function = find_function(name)
     assert function is not None
     if function.name in _CASES:
-        parts = [truth(each) if n % 2 == 0 and n < len(parts) - 1 else each for n, each in enumerate(parts)]
+        parts = [operators.truth(each) if n % 2 == 0 and n < len(parts) - 1 else each for n, each in enumerate(parts)]
         return function.columnwise(*parts)  # type: ignore[misc]
     if function.name in _FIRST:
         kind = common_kind(parts) or pa.null()
@@ -177,7 +165,7 @@ def typed_call(node: s.Call, parts: list[Column]) -> Column | None:
         return found.cast(pa.timestamp("us")).cast(pa.date32()) if pa.types.is_integer(found.type) else found
     if function.narrow:
         return found.cast(pa.int32())
-    if function.result is None and is_moment(kinds[0]):
+    if function.result is None and operators.is_moment(kinds[0]):
         found = found.cast(pa.timestamp("us", getattr(kinds[0], "tz", None)))
         return found.cast(kinds[0], safe=False)
     return found
@@ -192,7 +180,7 @@ def kind_of(node: s.Expression, parts: list[Column]) -> pa.DataType:
         case s.Call(function="in zone", arguments=(_, s.Literal(value=zone))):
             return pa.timestamp("us", zone)
         case s.Call(function="add months"):
-            return kinds[0] if is_moment(kinds[0]) else pa.timestamp("us")
+            return kinds[0] if operators.is_moment(kinds[0]) else pa.timestamp("us")
         case s.Call(function="||"):
             return kinds[0] if pa.types.is_list(kinds[0]) else pa.string()
         case s.Call(function=name):
@@ -204,7 +192,7 @@ def kind_of(node: s.Expression, parts: list[Column]) -> pa.DataType:
         case s.Arithmetic(operator="div" | "whole /"):
             return pa.int64()
         case s.Arithmetic(operator=sign):
-            moments = [kind for kind in kinds if is_moment(kind)]
+            moments = [kind for kind in kinds if operators.is_moment(kind)]
             lengths = [kind for kind in kinds if pa.types.is_duration(kind)]
             if sign in ("+", "-") and len(moments) == 1 and lengths:
                 return pa.timestamp("us") if pa.types.is_date(moments[0]) else moments[0]
@@ -255,12 +243,12 @@ def _plain_values(values: Column, function: Function) -> Column:
             pc.local_timestamp(values) if kind.tz and function.result is not None and not function.instant else values
         )
         return local.cast(pa.timestamp("us", local.type.tz), safe=kind.unit != "ns").cast(pa.int64())
-    return as_64_bits(values)
+    return operators.as_64_bits(values)
 
 
 def _same(left: Column, right: Column) -> Column | None:
     """IS NOT DISTINCT FROM."""
-    equal = beside("=", left, right)
+    equal = operators.beside("=", left, right)
     if equal is None:
         return None
     if isinstance(equal, pa.Scalar) and not equal.is_valid:
@@ -289,21 +277,21 @@ def _field(column: Column, name: pa.Scalar) -> Column:
 def _struct(*parts: Column) -> Column:
     """A struct of values, from names and values in turns."""
     length = next((len(part) for part in parts if not isinstance(part, pa.Scalar)), None)
-    values = [whole(part, 1 if length is None else length) for part in parts[1::2]]
+    values = [operators.whole(part, 1 if length is None else length) for part in parts[1::2]]
     values = [each.cast(pa.string()) if pa.types.is_null(each.type) else each for each in values]
     found = pa.StructArray.from_arrays(values, [name.as_py() for name in parts[::2]])
     return found[0] if length is None else found
 
 
 def _zoned(column: Column, zone: pa.Scalar) -> Column | None:
-    return in_zone(column, zone.as_py()) if is_moment(column.type) else None
+    return operators.in_zone(column, zone.as_py()) if operators.is_moment(column.type) else None
 
 
 def _cast(column: Column, target: pa.Scalar) -> Column | None:
     """A CAST that changes nothing, or that Arrow has."""
     name, numbers = type_parts(target.as_py())
     kind = column.type
-    if name in REAL - SINGLE and is_number(kind):
+    if name in REAL - SINGLE and operators.is_number(kind):
         return as_doubles(column)
     if BITS.get(name) == 64 and pa.types.is_integer(kind):
         return column.cast(pa.int64())

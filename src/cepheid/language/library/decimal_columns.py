@@ -11,16 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.language.library.decimals import (
-    MOST,
-    OF_WHOLE,
-    Precision,
-    as_decimal,
-    fitted,
-    precision_of,
-    type_of_result,
-    widest,
-)
+from cepheid.language.library import decimals
 from cepheid.language.library.operators import calculate
 
 Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar
@@ -49,27 +40,27 @@ def is_decimal(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(kind))
 
 
-def precision(column: Column) -> Precision:
+def precision(column: Column) -> decimals.Precision:
     """The digits that the values of a column have; those of a constant are as it is written."""
     if is_decimal(column.type):
         return column.type.precision, column.type.scale
     if isinstance(column, pa.Scalar) and column.is_valid:
-        return precision_of(column.as_py())
-    return OF_WHOLE
+        return decimals.precision_of(column.as_py())
+    return decimals.OF_WHOLE
 
 
-def decimal_type(of: Precision) -> pa.DataType:
+def decimal_type(of: decimals.Precision) -> pa.DataType:
     return pa.decimal128(*of)
 
 
-def as_decimals(column: Column, wanted: Precision) -> Column:
+def as_decimals(column: Column, wanted: decimals.Precision) -> Column:
     """Whole numbers and decimals in a type; rounded if it has fewer digits behind the point, NULL if in front of it."""
     kind = decimal_type(wanted)
     if column.type == kind:
         return column
-    own = OF_WHOLE if pa.types.is_integer(column.type) else (column.type.precision, column.type.scale)
+    own = decimals.OF_WHOLE if pa.types.is_integer(column.type) else (column.type.precision, column.type.scale)
     if isinstance(column, pa.Scalar) or own[1] > wanted[1] or own[0] - own[1] > wanted[0] - wanted[1]:
-        return row_by_row(lambda value: fitted(as_decimal(value), wanted), (column,), kind)
+        return row_by_row(lambda value: decimals.fitted(decimals.as_decimal(value), wanted), (column,), kind)
     if pa.types.is_integer(column.type):
         column = column.cast(pa.int64()).cast(pa.decimal128(19, 0))
     return column.cast(kind)
@@ -84,7 +75,7 @@ def as_doubles(column: Column) -> Column:
     if not is_decimal(kind):
         return pc.cast(column, pa.float64(), safe=False)
     if kind.precision <= _EXACT_DIGITS and kind.scale <= _EXACT_POWERS:
-        whole = column.cast(pa.decimal128(MOST, kind.scale))
+        whole = column.cast(pa.decimal128(decimals.MOST, kind.scale))
         parts = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
         found = [pa.array(low_half(part) / 10.0**kind.scale, pa.float64(), mask=nulls(part)) for part in parts]
         return pa.chunked_array(found, pa.float64()) if isinstance(whole, pa.ChunkedArray) else found[0]
@@ -112,7 +103,9 @@ def common_kind(columns: Sequence[Column]) -> pa.DataType | None:
             return pa.float64()
         if not any(map(is_decimal, kinds)):
             return pa.int64() if any(kind.bit_width > 32 for kind in kinds) else pa.int32()
-        return decimal_type(widest([(kind.precision, kind.scale) if is_decimal(kind) else OF_WHOLE for kind in kinds]))
+        return decimal_type(
+            decimals.widest([(kind.precision, kind.scale) if is_decimal(kind) else decimals.OF_WHOLE for kind in kinds])
+        )
     if all(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in kinds):
         return pa.string()
     if all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in kinds):
@@ -134,7 +127,7 @@ def _is_nothing(column: Column) -> bool:
 def computed(column: Column, beside: Column) -> Column:
     """A whole number that was computed, beside a decimal: it has the digits of its type, not those of a constant."""
     if isinstance(column, pa.Scalar) and pa.types.is_integer(column.type) and is_decimal(beside.type):
-        return as_decimals(column, OF_WHOLE)
+        return as_decimals(column, decimals.OF_WHOLE)
     return column
 
 
@@ -171,25 +164,25 @@ def rebuilt(like: Column, values: list[Any], kind: pa.DataType) -> Column:
 def calculated(sign: str, left: Column, right: Column) -> Column:
     """`left sign right`, of which one is a decimal and the other a decimal or a whole number."""
     types = precision(left), precision(right)
-    wanted = type_of_result(sign, *types)
+    wanted = decimals.type_of_result(sign, *types)
     if sign in _ARROW and _is_plain(sign, *types):
         found = _ARROW[sign](as_decimals(left, types[0]), as_decimals(right, types[1]))
         return found if found.type == decimal_type(wanted) else found.cast(decimal_type(wanted))
     return row_by_row(lambda one, other: calculate(sign, one, other, wanted), (left, right), decimal_type(wanted))
 
 
-def _is_plain(sign: str, left: Precision, right: Precision) -> bool:
+def _is_plain(sign: str, left: decimals.Precision, right: decimals.Precision) -> bool:
     """Does the exact result always fit, so that nothing is rounded?"""
     if sign == "*":
-        return left[0] + right[0] + 1 <= MOST
+        return left[0] + right[0] + 1 <= decimals.MOST
     scale = max(left[1], right[1])
-    return max(left[0] - left[1], right[0] - right[1]) + scale + 1 <= MOST
+    return max(left[0] - left[1], right[0] - right[1]) + scale + 1 <= decimals.MOST
 
 
 def compared(sign: str, left: Column, right: Column) -> Column:
     """A comparison of decimals and whole numbers."""
     types = precision(left), precision(right)
-    wanted = widest(types)
+    wanted = decimals.widest(types)
     if all(wanted[0] - wanted[1] >= each[0] - each[1] and wanted[1] >= each[1] for each in types):
         return COMPARE[sign](as_decimals(left, wanted), as_decimals(right, wanted))
     test = _PYTHON[sign]

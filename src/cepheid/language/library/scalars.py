@@ -13,21 +13,9 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from cepheid.language.library import conversions as c
+from cepheid.language.library import operators
 from cepheid.language.library.dates import DAY
 from cepheid.language.library.decimals import Precision
-from cepheid.language.library.operators import (
-    calculate,
-    compared,
-    day_of,
-    in_one_zone,
-    in_utc,
-    in_zone,
-    known,
-    micros_of,
-    midnight,
-    moment_of,
-    time_of,
-)
 from cepheid.language.library.text_parts import LONGEST
 from cepheid.language.library.value_functions import cast as plain_cast
 from cepheid.language.library.value_functions import text_of as plain_text
@@ -45,20 +33,20 @@ def arithmetic(sign: str, wanted: Precision | None = None) -> Callable[[Value, V
             return None
         if isinstance(left, date | timedelta) or isinstance(right, date | timedelta):
             return _of_times(sign, left, right)
-        return calculate(sign, left, right, wanted)
+        return operators.calculate(sign, left, right, wanted)
 
     return calculated
 
 
 def _of_times(sign: str, left: Value, right: Value) -> Value:
     """Times and lengths of time; NULL beyond the years 1 to 9999."""
-    left, right = (midnight(each) if isinstance(each, date) else each for each in (left, right))
+    left, right = (operators.midnight(each) if isinstance(each, date) else each for each in (left, right))
     try:
         if sign == "+":
             return _later(left, right)
         if sign == "-":
             if isinstance(left, datetime) and isinstance(right, datetime):
-                left, right = in_one_zone(left, right)
+                left, right = operators.in_one_zone(left, right)
                 return left - right
             return _later(left, -right)
         if sign == "*":
@@ -71,7 +59,7 @@ def _of_times(sign: str, left: Value, right: Value) -> Value:
 def _later(left: Value, right: Value) -> Value:
     """A sum with a length of time. It passes between instants, whatever clocks are put to meanwhile."""
     if isinstance(left, datetime) and left.tzinfo is not None:
-        return (in_utc(left) + right).astimezone(left.tzinfo)
+        return (operators.in_utc(left) + right).astimezone(left.tzinfo)
     return _later(right, left) if isinstance(right, datetime) and right.tzinfo is not None else left + right
 
 
@@ -94,7 +82,7 @@ def later_by_months(value: Value, months: Value) -> Value:
     if value is None or months is None:
         return None
     if isinstance(value, str):
-        value = moment_of(value)
+        value = operators.moment_of(value)
         if value is None:
             return None
     years, month = divmod(value.year * 12 + value.month - 1 + months, 12)
@@ -126,12 +114,12 @@ def opposite(value: Value) -> Value:
 
 
 COMPARISONS: dict[str, Callable[[Value, Value], Value]] = {
-    "=": compared(operator.eq),
-    "!=": compared(operator.ne),
-    "<": compared(operator.lt),
-    "<=": compared(operator.le),
-    ">": compared(operator.gt),
-    ">=": compared(operator.ge),
+    "=": operators.compared(operator.eq),
+    "!=": operators.compared(operator.ne),
+    "<": operators.compared(operator.lt),
+    "<=": operators.compared(operator.le),
+    ">": operators.compared(operator.gt),
+    ">=": operators.compared(operator.ge),
 }
 _equal = COMPARISONS["="]
 
@@ -143,7 +131,7 @@ def between(value: Value, low: Value, high: Value) -> Value:
 
 def same(left: Value, right: Value) -> bool:
     """IS NOT DISTINCT FROM: NULL equals NULL."""
-    left, right = known(left), known(right)
+    left, right = operators.known(left), operators.known(right)
     if left is None or right is None:
         return left is None and right is None
     return _equal(left, right) is True
@@ -185,9 +173,9 @@ CHOOSING = frozenset({"case", "if", "iff", "coalesce", "nvl", "ifnull", "least",
 def text_of(value: Value) -> str:
     """A value as CAST(... AS STRING) shows it."""
     if isinstance(value, datetime):
-        return c.text_of_moment(micros_of(value))
+        return c.text_of_moment(operators.micros_of(value))
     if isinstance(value, date):
-        return c.text_of_day(micros_of(value) // DAY)
+        return c.text_of_day(operators.micros_of(value) // DAY)
     if isinstance(value, timedelta):
         return _text_of_length(value)
     if isinstance(value, list):
@@ -213,7 +201,7 @@ DECIMALS = frozenset({"decimal", "dec", "numeric"})
 def cast(value: Value, target: str) -> Value:
     """CAST: NULL where the value cannot be brought to the type."""
     name, numbers = type_parts(target)
-    value = known(value)
+    value = operators.known(value)
     if value is None:
         return None
     if name in TEXT:
@@ -223,13 +211,13 @@ def cast(value: Value, target: str) -> Value:
     if isinstance(value, timedelta | list | dict):
         return None
     if isinstance(value, date):
-        return known(plain_cast(_instant(value), target, DataType.TIME.name))
-    return known(plain_cast(value, target))
+        return operators.known(plain_cast(_instant(value), target, DataType.TIME.name))
+    return operators.known(plain_cast(value, target))
 
 
 def _instant(value: date) -> int:
     """The microseconds since 1970 in UTC."""
-    return micros_of(in_utc(midnight(value)))
+    return operators.micros_of(operators.in_utc(operators.midnight(value)))
 
 
 def _as_time(value: Value, name: str) -> Value:
@@ -237,20 +225,20 @@ def _as_time(value: Value, name: str) -> Value:
     if isinstance(value, str):
         if name == "date":
             days = c.day_of_text(value)
-            return None if days is None else day_of(days * DAY)
-        found = moment_of(value)
+            return None if days is None else operators.day_of(days * DAY)
+        found = operators.moment_of(value)
         if found is None:
             return None
-        return (found if name == "timestamp_ntz" else in_utc(found)).replace(tzinfo=None)
+        return (found if name == "timestamp_ntz" else operators.in_utc(found)).replace(tzinfo=None)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | date):
         return None
     if not isinstance(value, date):
-        value = time_of(c.whole_of(value * 1_000_000))
+        value = operators.time_of(c.whole_of(value * 1_000_000))
     if value is None:
         return None
     if name == "date":
         return value.date() if isinstance(value, datetime) else value
-    return midnight(value).replace(tzinfo=None) if name == "timestamp_ntz" else midnight(value)
+    return operators.midnight(value).replace(tzinfo=None) if name == "timestamp_ntz" else operators.midnight(value)
 
 
 def instant_in(zone: tzinfo) -> Callable[[Value], Value]:
@@ -258,10 +246,10 @@ def instant_in(zone: tzinfo) -> Callable[[Value], Value]:
 
     def function(value: Value) -> Value:
         if isinstance(value, int | float | Decimal):
-            found = _as_time(known(value), "timestamp")
+            found = _as_time(operators.known(value), "timestamp")
             return None if found is None else found.replace(tzinfo=UTC).astimezone(zone)
-        found = moment_of(value) if isinstance(value, str) else value
-        return in_zone(midnight(found), zone) if isinstance(found, date) else None
+        found = operators.moment_of(value) if isinstance(value, str) else value
+        return operators.in_zone(operators.midnight(found), zone) if isinstance(found, date) else None
 
     return function
 

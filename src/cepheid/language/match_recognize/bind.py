@@ -12,20 +12,9 @@ from cepheid.language import pattern as p
 from cepheid.language import syntax as s
 from cepheid.language.functions import find_function
 from cepheid.language.library.scalars import KNOWN_TYPES, type_parts
+from cepheid.language.match_recognize import bound as b
+from cepheid.language.match_recognize import syntax as m
 from cepheid.language.match_recognize.aggregates import AGGREGATES
-from cepheid.language.match_recognize.bound import (
-    Aggregated,
-    BoundClause,
-    Column,
-    ComputedKey,
-    Labels,
-    MatchNumber,
-    Navigate,
-    RowLabel,
-    SequenceNumber,
-    SortKey,
-    applied,
-)
 from cepheid.language.match_recognize.check import label_argument, labels_used
 from cepheid.language.match_recognize.dialects import DIALECTS
 from cepheid.language.match_recognize.functions import (
@@ -35,19 +24,6 @@ from cepheid.language.match_recognize.functions import (
     NAVIGATIONS,
     is_built_in,
     written_for,
-)
-from cepheid.language.match_recognize.syntax import (
-    Call,
-    Clause,
-    Expression,
-    Identifier,
-    Literal,
-    Mode,
-    Months,
-    Operation,
-    Reference,
-    Rows,
-    Star,
 )
 from cepheid.language.zones import IN_UTC, zone_info
 
@@ -61,22 +37,22 @@ class Columns:
     zone: str | None = None  # the query's, if some of them hold instants
 
 
-def bind_keys(clause: Clause, columns: Columns) -> tuple[ComputedKey, ...]:
+def bind_keys(clause: m.Clause, columns: Columns) -> tuple[b.ComputedKey, ...]:
     """The keys of PARTITION BY and ORDER BY that the table has no column for."""
     binder = _Binder(clause, columns)
     missing = [key for key in clause.keys if key.name not in columns.names]
-    return tuple(ComputedKey(key.name, binder.at_row(key.expression), key.shown) for key in missing)
+    return tuple(b.ComputedKey(key.name, binder.at_row(key.expression), key.shown) for key in missing)
 
 
-def bind_clause(clause: Clause, columns: Columns, keys: tuple[ComputedKey, ...] = ()) -> BoundClause:
+def bind_clause(clause: m.Clause, columns: Columns, keys: tuple[b.ComputedKey, ...] = ()) -> b.BoundClause:
     """The clause over a table with these columns, some of them computed; a QueryError points at what does not fit."""
     binder = _Binder(clause, columns)
     partition_by = tuple(dict.fromkeys(binder.column(name) for name in clause.partition_by))
     order_by = tuple(
-        SortKey(binder.column(key.column), key.descending, binder.nulls_first(key.descending, key.nulls_first))
+        b.SortKey(binder.column(key.column), key.descending, binder.nulls_first(key.descending, key.nulls_first))
         for key in clause.order_by
     )
-    bound = BoundClause(
+    bound = b.BoundClause(
         pattern=clause.pattern,
         labels=p.labels_of(clause.pattern),
         conditions={definition.label.canonical: binder.bind(definition.condition) for definition in clause.definitions},
@@ -103,7 +79,7 @@ def bind_clause(clause: Clause, columns: Columns, keys: tuple[ComputedKey, ...] 
 class _Binder:
     """Resolves the names of one clause."""
 
-    def __init__(self, clause: Clause, columns: Columns) -> None:
+    def __init__(self, clause: m.Clause, columns: Columns) -> None:
         self.clause = clause
         self.dialect = DIALECTS[clause.dialect]
         self.columns = columns
@@ -123,12 +99,12 @@ class _Binder:
             return False
         return descending if self.dialect.nulls == "large" else not descending
 
-    def labels(self, label: Identifier | None) -> Labels:
+    def labels(self, label: m.Identifier | None) -> b.Labels:
         if label is None:
             return None
         return self.subsets.get(label.canonical, frozenset({label.canonical}))
 
-    def column(self, name: Identifier, *, before_a_dot: bool = False) -> str:
+    def column(self, name: m.Identifier, *, before_a_dot: bool = False) -> str:
         """The table's name of a column: exactly as written if there is one, else whatever the case."""
         if name.name in self.columns.names:
             return name.name
@@ -146,7 +122,7 @@ class _Binder:
         hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(self.columns.names[:12])}"
         self.fail(f"no column '{name}'", name.span, "unknown-column", hint)
 
-    def within(self, order_by: tuple[SortKey, ...]) -> int | None:
+    def within(self, order_by: tuple[b.SortKey, ...]) -> int | None:
         expression = self.clause.within
         if expression is None:
             return None
@@ -154,9 +130,9 @@ class _Binder:
             self.fail("WITHIN without ORDER BY", expression.span, "within", "add the time: ORDER BY ts")
         if order_by[0].descending:
             self.fail("WITHIN needs an ascending time", expression.span, "within", "order by it ascending")
-        if isinstance(expression, Literal) and isinstance(expression.value, Months):
+        if isinstance(expression, m.Literal) and isinstance(expression.value, m.Months):
             self.fail("months and years have no fixed length", expression.span, "interval", "write it in days")
-        if not isinstance(expression, Literal) or not isinstance(expression.value, int | timedelta):
+        if not isinstance(expression, m.Literal) or not isinstance(expression.value, int | timedelta):
             self.fail("WITHIN needs an interval", expression.span, "within", "write WITHIN INTERVAL '1' HOUR")
         is_time = order_by[0].column in self.columns.times
         if isinstance(expression.value, timedelta):
@@ -172,9 +148,9 @@ class _Binder:
             self.fail("WITHIN needs a length above zero", expression.span, "within")
         return length
 
-    def check_names(self, bound: BoundClause) -> None:
+    def check_names(self, bound: b.BoundClause) -> None:
         """No two columns of the result have one name."""
-        others = {name.lower() for name in (bound.partition_by if bound.rows is Rows.ONE else bound.columns)}
+        others = {name.lower() for name in (bound.partition_by if bound.rows is m.Rows.ONE else bound.columns)}
         for measure in self.clause.measures:
             if measure.name.name.lower() in others:
                 hint = "give the measure another name"
@@ -189,7 +165,7 @@ class _Binder:
 
     # expressions
 
-    def constant(self, literal: Literal) -> s.Literal:
+    def constant(self, literal: m.Literal) -> s.Literal:
         """A literal; a time without an offset is one of the query's zone."""
         value = literal.value
         if isinstance(value, datetime) and self.columns.zone is not None:
@@ -209,129 +185,129 @@ class _Binder:
         """A function of values; a CAST to a timestamp reads and gives times of the query's zone."""
         stamp = function == "cast" and type_parts(target or "")[0] in ("timestamp", "datetime")
         if stamp and self.columns.zone is not None:
-            return applied("in zone", arguments, self.columns.zone, span)
-        found = applied(function, arguments, target, span)
+            return b.applied("in zone", arguments, self.columns.zone, span)
+        found = b.applied(function, arguments, target, span)
         if isinstance(found, s.Call):
             self.check_constants(found)
         return found
 
-    def read(self, reference: Reference) -> s.Expression:
+    def read(self, reference: m.Reference) -> s.Expression:
         """A column of a row, or a field of a struct in it."""
-        value: s.Expression = Column(self.column(reference.column, before_a_dot=bool(reference.fields)))
+        value: s.Expression = b.Column(self.column(reference.column, before_a_dot=bool(reference.fields)))
         for name in reference.fields:
-            value = applied("struct field", (value,), name.name, reference.span)
+            value = b.applied("struct field", (value,), name.name, reference.span)
         return value
 
-    def is_earlier(self, name: Identifier) -> bool:
+    def is_earlier(self, name: m.Identifier) -> bool:
         """Is it the name of an earlier measure, and of no column?"""
         columns = {column.lower() for column in self.columns.names}
         return name.canonical in self.earlier and name.name.lower() not in columns
 
-    def bind(self, expression: Expression) -> s.Expression:
+    def bind(self, expression: m.Expression) -> s.Expression:
         """An expression outside of navigation and aggregates."""
         match expression:
-            case Literal():
+            case m.Literal():
                 return self.constant(expression)
-            case Reference(label=None, column=column, fields=()) if self.is_earlier(column):
+            case m.Reference(label=None, column=column, fields=()) if self.is_earlier(column):
                 return self.earlier[column.canonical]
-            case Reference(label=label):
-                return Navigate(self.read(expression), self.labels(label))
-            case Operation(operator="lambda"):
+            case m.Reference(label=label):
+                return b.Navigate(self.read(expression), self.labels(label))
+            case m.Operation(operator="lambda"):
                 self.fail("only functions of Spark take a lambda", expression.span, "lambda")
-            case Operation(operator=operator, operands=operands, target=target):
+            case m.Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)
                 return self.applied(operator, tuple(map(self.bind, operands)), target, expression.span)
-            case Call(name=name) if name in NAVIGATIONS:
+            case m.Call(name=name) if name in NAVIGATIONS:
                 return self.navigate(expression, shift=0)
-            case Call(name=name) if name in AGGREGATES:
+            case m.Call(name=name) if name in AGGREGATES:
                 return self.aggregate(expression)
-            case Call(name=name) if name in MATCH_FUNCTIONS:
+            case m.Call(name=name) if name in MATCH_FUNCTIONS:
                 return self.of_the_match(expression)
-            case Call(name=name, arguments=()) if name in CLOCKS:
+            case m.Call(name=name, arguments=()) if name in CLOCKS:
                 return self.clock(name)
-            case Call(arguments=arguments):
+            case m.Call(arguments=arguments):
                 return self.called(expression, tuple(map(self.bind, arguments)))
         raise TypeError(f"no expression: {expression}")
 
-    def of_the_match(self, call: Call) -> s.Expression:
+    def of_the_match(self, call: m.Call) -> s.Expression:
         match call.name:
             case "match_number":
-                return MatchNumber()
+                return b.MatchNumber()
             case "match_sequence_number" | "match_row_number":
-                return SequenceNumber()
+                return b.SequenceNumber()
             case "match_rowtime":
-                if call.arguments and isinstance(call.arguments[0], Reference):
-                    return Navigate(self.read(call.arguments[0]), final=True)
+                if call.arguments and isinstance(call.arguments[0], m.Reference):
+                    return b.Navigate(self.read(call.arguments[0]), final=True)
                 if not self.clause.order_by:
                     self.fail("MATCH_ROWTIME without ORDER BY", call.span, "within", "add the time: ORDER BY ts")
-                return Navigate(Column(self.column(self.clause.order_by[0].column)), final=True)
+                return b.Navigate(b.Column(self.column(self.clause.order_by[0].column)), final=True)
         label = label_argument(call.arguments[0]) if call.arguments else None
-        return Navigate(RowLabel(), self.labels(label))
+        return b.Navigate(b.RowLabel(), self.labels(label))
 
-    def navigate(self, call: Call, shift: int) -> Navigate:
+    def navigate(self, call: m.Call, shift: int) -> b.Navigate:
         written = call.arguments[1] if len(call.arguments) == 2 else None
-        offset = written.value if isinstance(written, Literal) and isinstance(written.value, int) else None
+        offset = written.value if isinstance(written, m.Literal) and isinstance(written.value, int) else None
         if call.name in ("prev", "lag", "next", "lead"):
             steps = 1 if offset is None else offset
             shift = -steps if call.name in ("prev", "lag") else steps
             inner = call.arguments[0]
-            if isinstance(inner, Call) and inner.name in ("first", "last"):
+            if isinstance(inner, m.Call) and inner.name in ("first", "last"):
                 return self.navigate(inner, shift)
-            return Navigate(self.at_row(inner), self.labels(self.label_in(call)), shift=shift)
-        return Navigate(
+            return b.Navigate(self.at_row(inner), self.labels(self.label_in(call)), shift=shift)
+        return b.Navigate(
             self.at_row(call.arguments[0]),
             self.labels(self.label_in(call)),
             call.name == "first",
             offset or 0,
             shift,
-            call.mode is Mode.FINAL,
+            call.mode is m.Mode.FINAL,
         )
 
-    def label_in(self, call: Call) -> Identifier | None:
+    def label_in(self, call: m.Call) -> m.Identifier | None:
         """The one label that the columns of a call are of."""
         return next((label for part in call.arguments for label in labels_used(part) if label is not None), None)
 
-    def aggregate(self, call: Call) -> s.Expression:
+    def aggregate(self, call: m.Call) -> s.Expression:
         labels = self.labels(self.label_in(call))
-        rows = not call.arguments or isinstance(call.arguments[0], Star)
+        rows = not call.arguments or isinstance(call.arguments[0], m.Star)
         arguments = () if rows else tuple(self.at_row(argument) for argument in call.arguments)
         order = tuple((key.descending, self.nulls_first(key.descending, key.nulls_first)) for key in call.order)
 
-        def over(function: str) -> Aggregated:
-            final = call.mode is Mode.FINAL
-            return Aggregated(function, arguments, labels, final, call.distinct, order, call.filtered, span=call.span)
+        def over(function: str) -> b.Aggregated:
+            final = call.mode is m.Mode.FINAL
+            return b.Aggregated(function, arguments, labels, final, call.distinct, order, call.filtered, span=call.span)
 
         if call.name == "array_agg" and not self.dialect.nulls_in_arrays:
             return over("collect_list")
         if call.name == "avg" and self.dialect.whole_average:
-            return applied("whole /", (over("sum"), over("count")), None, call.span)
+            return b.applied("whole /", (over("sum"), over("count")), None, call.span)
         return over(call.name)
 
-    def at_row(self, expression: Expression) -> s.Expression:
+    def at_row(self, expression: m.Expression) -> s.Expression:
         """An expression inside of a navigation or aggregate: its columns are those of the row at hand."""
         match expression:
-            case Literal():
+            case m.Literal():
                 return self.constant(expression)
-            case Reference():
+            case m.Reference():
                 return self.read(expression)
-            case Operation(operator="lambda"):
+            case m.Operation(operator="lambda"):
                 self.fail("only functions of Spark take a lambda", expression.span, "lambda")
-            case Operation(operator=operator, operands=operands, target=target):
+            case m.Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)
                 return self.applied(operator, tuple(map(self.at_row, operands)), target, expression.span)
-            case Call(name="classifier"):
-                return RowLabel()
-            case Call(name="match_number"):
-                return MatchNumber()
-            case Call(name=name, arguments=()) if name in CLOCKS:
+            case m.Call(name="classifier"):
+                return b.RowLabel()
+            case m.Call(name="match_number"):
+                return b.MatchNumber()
+            case m.Call(name=name, arguments=()) if name in CLOCKS:
                 return self.clock(name)
-            case Call(name=name) if name in MATCH_FUNCTIONS:
+            case m.Call(name=name) if name in MATCH_FUNCTIONS:
                 self.fail(f"unexpected {name.upper()}", expression.span, "navigation-argument")
-            case Call(arguments=arguments):
+            case m.Call(arguments=arguments):
                 return self.called(expression, tuple(map(self.at_row, arguments)))
         raise TypeError(f"no expression: {expression}")
 
-    def called(self, call: Call, arguments: tuple[s.Expression, ...]) -> s.Expression:
+    def called(self, call: m.Call, arguments: tuple[s.Expression, ...]) -> s.Expression:
         self.check_function(call)
         if is_built_in(call.name):
             if call.name in ("if", "iff") and len(arguments) == 2:
@@ -352,7 +328,7 @@ class _Binder:
         if wrong is not None:
             self.fail(wrong, given[0].span, "bad-argument", f"it is written {function.shown}")
 
-    def check_function(self, call: Call) -> None:
+    def check_function(self, call: m.Call) -> None:
         if is_built_in(call.name):
             return
         own = find_function(call.name)
@@ -363,7 +339,7 @@ class _Binder:
         if not own.least <= len(call.arguments) <= own.most:
             self.fail(f"{call.name} takes {own.least} to {own.most} arguments", call.span, "arguments")
 
-    def check_cast(self, operation: Operation) -> None:
+    def check_cast(self, operation: m.Operation) -> None:
         if operation.target is not None and type_parts(operation.target)[0] not in KNOWN_TYPES:
             guess = closest(type_parts(operation.target)[0], KNOWN_TYPES)
             hint = f"did you mean {guess}?" if guess else None

@@ -5,33 +5,22 @@ ISO/IEC 19075-5 sections 4.14 to 4.18 and 5; where it leaves a choice, as Trino 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
+from cepheid.language.match_recognize import syntax as m
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.dialects import DIALECTS
 from cepheid.language.match_recognize.functions import FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, is_built_in
-from cepheid.language.match_recognize.syntax import (
-    Call,
-    Clause,
-    Expression,
-    Identifier,
-    Literal,
-    Mode,
-    Months,
-    Operation,
-    Reference,
-    Rows,
-    Star,
-)
 
 _LOGICAL = frozenset({"first", "last"})
 
 
-def check_clause(clause: Clause) -> None:
+def check_clause(clause: m.Clause) -> None:
     """Raises a QueryError that points at the first thing the standard forbids."""
     primary = p.labels_of(clause.pattern)
     if not primary:
@@ -41,12 +30,12 @@ def check_clause(clause: Clause) -> None:
     _check_definitions(clause, primary)
     if clause.skip.label is not None:
         check_label(clause, clause.skip.label, known)
-    if clause.rows is Rows.ALL_WITH_UNMATCHED:
+    if clause.rows is m.Rows.ALL_WITH_UNMATCHED:
         for node in p.walk(clause.pattern):
             if isinstance(node, p.Excluded):
                 hint = "leave out {- -}, or WITH UNMATCHED ROWS"
                 _fail(clause, "an exclusion in a clause that shows all rows", node.span, "exclusion", hint)
-    if clause.partial and (clause.within is None or clause.rows is Rows.ALL_WITH_UNMATCHED):
+    if clause.partial and (clause.within is None or clause.rows is m.Rows.ALL_WITH_UNMATCHED):
         at = clause.text.upper().rfind("OUTPUT_PARTIAL")
         message, hint = "output_partial without WITHIN", "add a window: PATTERN (...) WITHIN INTERVAL '1' HOUR"
         if clause.within is not None:
@@ -62,7 +51,7 @@ def check_clause(clause: Clause) -> None:
         check_expression(clause, definition.condition, known, define=True)
 
 
-def _check_subsets(clause: Clause, primary: Sequence[str]) -> None:
+def _check_subsets(clause: m.Clause, primary: Sequence[str]) -> None:
     seen: set[str] = set()
     for subset in clause.subsets:
         name = subset.name
@@ -76,7 +65,7 @@ def _check_subsets(clause: Clause, primary: Sequence[str]) -> None:
             check_label(clause, label, primary)
 
 
-def _check_definitions(clause: Clause, primary: Sequence[str]) -> None:
+def _check_definitions(clause: m.Clause, primary: Sequence[str]) -> None:
     seen: set[str] = set()
     for definition in clause.definitions:
         label = definition.label
@@ -89,7 +78,7 @@ def _check_definitions(clause: Clause, primary: Sequence[str]) -> None:
         seen.add(label.canonical)
 
 
-def check_label(clause: Clause, label: Identifier, known: Sequence[str]) -> None:
+def check_label(clause: m.Clause, label: m.Identifier, known: Sequence[str]) -> None:
     """Is it a label of the pattern?"""
     if label.canonical in known:
         return
@@ -98,20 +87,30 @@ def check_label(clause: Clause, label: Identifier, known: Sequence[str]) -> None
     _fail(clause, f"no label '{label}'", label.span, "unknown-label", hint)
 
 
-def parts_of(expression: Expression) -> tuple[Expression, ...]:
+def parts_of(expression: m.Expression) -> tuple[m.Expression, ...]:
     """What an expression is directly made of."""
     match expression:
-        case Call(arguments=parts) | Operation(operands=parts):
+        case m.Call(arguments=parts) | m.Operation(operands=parts):
             return parts
     return ()
 
 
-def exceeds(expression: Expression, depth: int, parts: int) -> bool:
+def rebuilt(expression: m.Expression, change: Callable[[m.Expression], m.Expression]) -> m.Expression:
+    """The expression with each of its direct parts changed."""
+    match expression:
+        case m.Call(arguments=parts):
+            return replace(expression, arguments=tuple(map(change, parts)))
+        case m.Operation(operands=parts):
+            return replace(expression, operands=tuple(map(change, parts)))
+    return expression
+
+
+def exceeds(expression: m.Expression, depth: int, parts: int) -> bool:
     """Has the tree more levels or parts than that? BETWEEN and CASE repeat an operand, which doubles at every level.
 
     Asked level by level, since one too many must not end the stack.
     """
-    level: list[Expression] = [expression]
+    level: list[m.Expression] = [expression]
     for _ in range(depth):
         level = list(islice((part for each in level for part in parts_of(each)), parts + 1))
         parts -= len(level)
@@ -120,32 +119,32 @@ def exceeds(expression: Expression, depth: int, parts: int) -> bool:
     return True
 
 
-def walk(expression: Expression) -> Iterator[Expression]:
+def walk(expression: m.Expression) -> Iterator[m.Expression]:
     """The expression and everything in it."""
     yield expression
     for part in parts_of(expression):
         yield from walk(part)
 
 
-def check_expression(clause: Clause, expression: Expression, known: Sequence[str], *, define: bool) -> None:
+def check_expression(clause: m.Clause, expression: m.Expression, known: Sequence[str], *, define: bool) -> None:
     """Is it an expression that a row pattern may hold?"""
     match expression:
-        case Reference(label=label) if label is not None:
+        case m.Reference(label=label) if label is not None:
             check_label(clause, label, known)
-        case Literal(value=Months()):
+        case m.Literal(value=m.Months()):
             hint = "add it to a time, or write it in days"
             _fail(clause, "months and years have no fixed length", expression.span, "interval", hint)
-        case Star():
+        case m.Star():
             _fail(clause, "'*' can only be counted", expression.span, "star", "write count(*) or count(A.*)")
-        case Operation(operands=operands):
+        case m.Operation(operands=operands):
             for operand in operands:
                 check_expression(clause, operand, known, define=define)
-        case Call():
+        case m.Call():
             _check_call(clause, expression, known, define)
 
 
-def _check_call(clause: Clause, call: Call, known: Sequence[str], define: bool) -> None:
-    if call.mode is Mode.FINAL and define:
+def _check_call(clause: m.Clause, call: m.Call, known: Sequence[str], define: bool) -> None:
+    if call.mode is m.Mode.FINAL and define:
         hint = "a condition sees the match up to its row"
         _fail(clause, "FINAL in DEFINE", (call.span[0], call.name_span[1]), "final-in-define", hint)
     if call.mode is not None and call.name not in AGGREGATES and call.name not in _LOGICAL:
@@ -165,7 +164,7 @@ def _check_call(clause: Clause, call: Call, known: Sequence[str], define: bool) 
             check_expression(clause, argument, known, define=define)
 
 
-def check_arity(clause: Clause, call: Call) -> None:
+def check_arity(clause: m.Clause, call: m.Call) -> None:
     """Does a function that is known take as many arguments?"""
     known = FUNCTIONS[call.name] if is_built_in(call.name) else None
     if known is not None and not known.least <= len(call.arguments) <= known.most:
@@ -173,10 +172,10 @@ def check_arity(clause: Clause, call: Call) -> None:
         _fail(clause, f"{call.name.upper()} takes {wanted} arguments", call.span, "arguments")
 
 
-def _check_match_function(clause: Clause, call: Call, known: Sequence[str]) -> None:
+def _check_match_function(clause: m.Clause, call: m.Call, known: Sequence[str]) -> None:
     if call.name == "match_rowtime" and len(call.arguments) == 1:
         argument = call.arguments[0]
-        if not isinstance(argument, Reference) or argument.label is not None:
+        if not isinstance(argument, m.Reference) or argument.label is not None:
             _fail(clause, "MATCH_ROWTIME takes the column of ORDER BY", argument.span, "arguments")
         return
     if call.name != "classifier":
@@ -194,16 +193,16 @@ def _check_match_function(clause: Clause, call: Call, known: Sequence[str]) -> N
         check_label(clause, label, known)
 
 
-def label_argument(argument: Expression) -> Identifier | None:
+def label_argument(argument: m.Expression) -> m.Identifier | None:
     """The label that an argument of CLASSIFIER names."""
-    if isinstance(argument, Reference) and argument.label is None:
+    if isinstance(argument, m.Reference) and argument.label is None:
         return argument.column
-    if isinstance(argument, Literal) and isinstance(argument.value, str):
-        return Identifier(argument.value, True, argument.span)  # "b" in systems where that is a string
+    if isinstance(argument, m.Literal) and isinstance(argument.value, str):
+        return m.Identifier(argument.value, True, argument.span)  # "b" in systems where that is a string
     return None
 
 
-def _check_navigation(clause: Clause, call: Call, known: Sequence[str], define: bool) -> None:
+def _check_navigation(clause: m.Clause, call: m.Call, known: Sequence[str], define: bool) -> None:
     name = call.name.upper()
     if call.distinct:
         _fail(clause, f"DISTINCT in {name}", call.name_span, "distinct", "leave DISTINCT out")
@@ -211,7 +210,7 @@ def _check_navigation(clause: Clause, call: Call, known: Sequence[str], define: 
         _fail(clause, f"{name} takes an expression and optionally an offset", call.span, "arguments")
     if len(call.arguments) == 2:
         offset = call.arguments[1]
-        if not isinstance(offset, Literal) or not isinstance(offset.value, int) or isinstance(offset.value, bool):
+        if not isinstance(offset, m.Literal) or not isinstance(offset.value, int) or isinstance(offset.value, bool):
             _fail(clause, "the offset is a whole number", offset.span, "navigation-offset")
         if offset.value < 0:
             hint = "use " + {"PREV": "NEXT", "NEXT": "PREV"}.get(name, "PREV or NEXT")
@@ -220,26 +219,26 @@ def _check_navigation(clause: Clause, call: Call, known: Sequence[str], define: 
             _fail(clause, "the offset is too large", offset.span, "navigation-offset")
     inner = call.arguments[0]
     physical = call.name not in _LOGICAL
-    if physical and isinstance(inner, Call) and inner.name in _LOGICAL:
+    if physical and isinstance(inner, m.Call) and inner.name in _LOGICAL:
         check_expression(clause, inner, known, define=define)
         return
     for part in walk(inner):
-        if isinstance(part, Call) and part.name in NAVIGATIONS:
+        if isinstance(part, m.Call) and part.name in NAVIGATIONS:
             hint = "PREV and NEXT may hold FIRST or LAST directly, nothing else"
             _fail(clause, f"{part.name.upper()} inside {name}", part.span, "navigation-nesting", hint)
-        if isinstance(part, Call) and part.name in AGGREGATES:
+        if isinstance(part, m.Call) and part.name in AGGREGATES:
             _fail(clause, f"{part.name.upper()} inside {name}", part.span, "navigation-nesting", "aggregate outside it")
     _one_label(clause, call, (inner,), name, needed=True)
     check_expression(clause, inner, known, define=define)
 
 
-def _check_aggregate(clause: Clause, call: Call, known: Sequence[str]) -> None:
+def _check_aggregate(clause: m.Clause, call: m.Call, known: Sequence[str]) -> None:
     name = call.name.upper()
     aggregate = AGGREGATES[call.name]
     if call.distinct and not DIALECTS[clause.dialect].distinct:
         hint = f"{clause.dialect} has no DISTINCT in row patterns"
         _fail(clause, f"DISTINCT in {name}", call.name_span, "distinct", hint)
-    stars = [argument for argument in call.arguments if isinstance(argument, Star)]
+    stars = [argument for argument in call.arguments if isinstance(argument, m.Star)]
     if stars or (not call.arguments and call.name == "count"):
         if call.name != "count" or len(call.arguments) > 1:
             _fail(clause, f"'*' in {name}", stars[0].span, "star", "only COUNT takes '*'")
@@ -257,14 +256,14 @@ def _check_aggregate(clause: Clause, call: Call, known: Sequence[str]) -> None:
         _fail(clause, f"ORDER BY of other values in {name} with DISTINCT", call.span, "aggregate-order", hint)
     for argument in call.arguments:
         for part in walk(argument):
-            if isinstance(part, Call) and part.name in NAVIGATIONS | AGGREGATES.keys():
+            if isinstance(part, m.Call) and part.name in NAVIGATIONS | AGGREGATES.keys():
                 hint = "an aggregate is over columns of the match's rows"
                 _fail(clause, f"{part.name.upper()} inside {name}", part.span, "aggregate-nesting", hint)
         check_expression(clause, argument, known, define=False)
     _one_label(clause, call, call.arguments, name, needed=False)
 
 
-def _one_label(clause: Clause, call: Call, parts: Sequence[Expression], name: str, *, needed: bool) -> None:
+def _one_label(clause: m.Clause, call: m.Call, parts: Sequence[m.Expression], name: str, *, needed: bool) -> None:
     """All columns of a navigation or aggregate are of the same label (or all of none)."""
     labels = [label for part in parts for label in labels_used(part)]
     if not labels and needed:
@@ -275,17 +274,17 @@ def _one_label(clause: Clause, call: Call, parts: Sequence[Expression], name: st
         _fail(clause, f"{name} over {shown}", call.span, "two-labels", "use one label, or a SUBSET of both")
 
 
-def labels_used(expression: Expression) -> Iterator[Identifier | None]:
+def labels_used(expression: m.Expression) -> Iterator[m.Identifier | None]:
     """The label of every column and CLASSIFIER in an expression; None where none is written."""
     match expression:
-        case Reference(label=label) | Star(label=label):
+        case m.Reference(label=label) | m.Star(label=label):
             yield label
-        case Call(name="classifier", arguments=arguments):
+        case m.Call(name="classifier", arguments=arguments):
             yield label_argument(arguments[0]) if arguments else None
-        case Call() | Operation():
+        case m.Call() | m.Operation():
             for part in parts_of(expression):
                 yield from labels_used(part)
 
 
-def _fail(clause: Clause, message: str, span: p.Span, code: str, hint: str | None = None) -> NoReturn:
+def _fail(clause: m.Clause, message: str, span: p.Span, code: str, hint: str | None = None) -> NoReturn:
     raise QueryError(message, text=clause.text, start=span[0], end=span[1], hint=hint, code=code)

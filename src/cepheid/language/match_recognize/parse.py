@@ -6,30 +6,14 @@ import re
 from dataclasses import replace
 
 from cepheid.errors import QueryError
+from cepheid.language.match_recognize import syntax as m
 from cepheid.language.match_recognize.aggregates import AGGREGATES
-from cepheid.language.match_recognize.check import check_clause, exceeds, walk
+from cepheid.language.match_recognize.check import check_clause, exceeds, rebuilt, walk
 from cepheid.language.match_recognize.dialects import known_dialect
 from cepheid.language.match_recognize.functions import MATCH_FUNCTIONS, NAVIGATIONS
 from cepheid.language.match_recognize.parse_expression import MAX_DEPTH, parse_direction, parse_expression, too_deep
 from cepheid.language.match_recognize.parse_pattern import parse_pattern
 from cepheid.language.match_recognize.reader import Reader
-from cepheid.language.match_recognize.syntax import (
-    Call,
-    Clause,
-    Definition,
-    Expression,
-    Identifier,
-    KeyExpression,
-    Literal,
-    Measure,
-    Operation,
-    OrderKey,
-    Reference,
-    Rows,
-    Skip,
-    SkipTo,
-    Subset,
-)
 from cepheid.language.match_recognize.tokens import Kind, tokens
 from cepheid.language.pattern import Pattern, labels_of
 
@@ -47,7 +31,7 @@ def is_clause(text: str) -> bool:
     return _BEGINNING.match(text) is not None
 
 
-def parse_clause(text: str, dialect: str = "spark") -> Clause:
+def parse_clause(text: str, dialect: str = "spark") -> m.Clause:
     """The clause of a text that holds nothing else.
 
     >>> clause = parse_clause("MATCH_RECOGNIZE (ORDER BY t PATTERN (A B+) DEFINE B AS price < PREV(price))")
@@ -65,7 +49,7 @@ def parse_clause(text: str, dialect: str = "spark") -> Clause:
     return clause
 
 
-def clause_at(reader: Reader) -> Clause:
+def clause_at(reader: Reader) -> m.Clause:
     """The clause whose opening parenthesis comes next; the closing one is read, too."""
     try:
         return _clause(reader)
@@ -73,9 +57,9 @@ def clause_at(reader: Reader) -> Clause:
         too_deep(reader, reader.token.span)
 
 
-def _clause(reader: Reader) -> Clause:
+def _clause(reader: Reader) -> m.Clause:
     reader.expect_symbol("(")
-    keys: list[KeyExpression] = []
+    keys: list[m.KeyExpression] = []
     partition_by = reader.listed(lambda: _key(reader, keys, shown=True)) if reader.take_words("PARTITION", "BY") else ()
     order_by = reader.listed(lambda: _order_key(reader, keys)) if reader.take_words("ORDER", "BY") else ()
     measures = reader.listed(lambda: _measure(reader)) if reader.take_words("MEASURES") else ()
@@ -87,13 +71,13 @@ def _clause(reader: Reader) -> Clause:
     pattern = _pattern(reader)
     within = parse_expression(reader) if reader.take_words("WITHIN") else None
     subsets = reader.listed(lambda: _subset(reader)) if reader.take_words("SUBSET") else ()
-    definitions: tuple[Definition, ...] = ()
+    definitions: tuple[m.Definition, ...] = ()
     if reader.take_words("DEFINE"):
         definitions = reader.listed(lambda: _definition(reader))
     elif not reader.at_symbol(")") and not reader.at_words("OPTIONS"):
         _misplaced(reader)
         reader.unexpected("DEFINE")
-    written: list[Expression] = [each.condition for each in definitions]
+    written: list[m.Expression] = [each.condition for each in definitions]
     written += [each.expression for each in measures] + [each.expression for each in keys]
     for each in written:
         if exceeds(each, MAX_DEPTH, MAX_TEXT):
@@ -102,7 +86,7 @@ def _clause(reader: Reader) -> Clause:
     _misplaced(reader)
     reader.expect_symbol(")")
     known = {*labels_of(pattern), *(subset.name.canonical for subset in subsets)}
-    clause = Clause(
+    clause = m.Clause(
         pattern,
         tuple(replace(each, condition=with_structs(each.condition, known)) for each in definitions),
         partition_by,
@@ -122,16 +106,11 @@ def _clause(reader: Reader) -> Clause:
     return clause
 
 
-def with_structs(expression: Expression, labels: set[str]) -> Expression:
+def with_structs(expression: m.Expression, labels: set[str]) -> m.Expression:
     """`x.y` where x is no label is the field y of a struct x; the table says later whether there is one."""
-    match expression:
-        case Reference(label=label) if label is not None and label.canonical not in labels:
-            return Reference(None, label, expression.span, (expression.column, *expression.fields))
-        case Call(arguments=arguments):
-            return replace(expression, arguments=tuple(with_structs(part, labels) for part in arguments))
-        case Operation(operands=operands):
-            return replace(expression, operands=tuple(with_structs(part, labels) for part in operands))
-    return expression
+    if isinstance(expression, m.Reference) and expression.label and expression.label.canonical not in labels:
+        return m.Reference(None, expression.label, expression.span, (expression.column, *expression.fields))
+    return rebuilt(expression, lambda part: with_structs(part, labels))
 
 
 # What OPTIONS may turn on: use_longest_match is BigQuery's.
@@ -181,32 +160,32 @@ def _pattern(reader: Reader) -> Pattern:
     return pattern
 
 
-def _key(reader: Reader, keys: list[KeyExpression], *, shown: bool) -> Identifier:
+def _key(reader: Reader, keys: list[m.KeyExpression], *, shown: bool) -> m.Identifier:
     """A column of the table, or what is computed from a row: a name with dots or an expression."""
     first = reader.token
     expression = with_structs(parse_expression(reader), set())
     span = (first.start, reader.ahead(-1).end)
-    if isinstance(expression, Reference) and not expression.fields:
+    if isinstance(expression, m.Reference) and not expression.fields:
         return expression.column
-    if isinstance(expression, Literal) and first.kind is Kind.QUOTED:
-        return Identifier(first.value, True, first.span)
-    calls = {part.name for part in walk(expression) if isinstance(part, Call)}
-    if isinstance(expression, Literal) or calls & (NAVIGATIONS | MATCH_FUNCTIONS | AGGREGATES.keys()):
+    if isinstance(expression, m.Literal) and first.kind is Kind.QUOTED:
+        return m.Identifier(first.value, True, first.span)
+    calls = {part.name for part in walk(expression) if isinstance(part, m.Call)}
+    if isinstance(expression, m.Literal) or calls & (NAVIGATIONS | MATCH_FUNCTIONS | AGGREGATES.keys()):
         hint = "name a column, or compute a value from the columns of one row"
         reader.fail("expected a column name", span, "not-a-column", hint)
     text = reader.text[slice(*span)]
-    key = KeyExpression(text if shown else f"computed key {len(keys)}", text, shown, expression, span)
+    key = m.KeyExpression(text if shown else f"computed key {len(keys)}", text, shown, expression, span)
     keys.append(key)
-    return Identifier(key.name, True, span)
+    return m.Identifier(key.name, True, span)
 
 
-def _order_key(reader: Reader, keys: list[KeyExpression]) -> OrderKey:
+def _order_key(reader: Reader, keys: list[m.KeyExpression]) -> m.OrderKey:
     column = _key(reader, keys, shown=False)
     direction = parse_direction(reader)
-    return OrderKey(column, direction.descending, direction.nulls_first)
+    return m.OrderKey(column, direction.descending, direction.nulls_first)
 
 
-def _measure(reader: Reader) -> Measure:
+def _measure(reader: Reader) -> m.Measure:
     start = reader.token.start
     expression = parse_expression(reader)
     span = (start, reader.ahead(-1).end)
@@ -214,61 +193,61 @@ def _measure(reader: Reader) -> Measure:
     if not reader.take_words("AS") and not (named and reader.overrides.bare_names):
         hint = "every measure needs a name: expression AS name"
         reader.fail("a measure without a name", expression.span, "measure-name", hint)
-    return Measure(expression, reader.identifier("a name"), span)
+    return m.Measure(expression, reader.identifier("a name"), span)
 
 
-def _rows(reader: Reader) -> Rows:
+def _rows(reader: Reader) -> m.Rows:
     if reader.take_words("ONE"):
         reader.expect_words("ROW", "PER", "MATCH")
-        return Rows.ONE
+        return m.Rows.ONE
     if not reader.take_words("ALL"):
-        return Rows.ONE
+        return m.Rows.ONE
     reader.expect_words("ROWS", "PER", "MATCH")
     if reader.take_words("SHOW"):
         reader.expect_words("EMPTY", "MATCHES")
     elif reader.take_words("OMIT"):
         reader.expect_words("EMPTY", "MATCHES")
-        return Rows.ALL_OMIT_EMPTY
+        return m.Rows.ALL_OMIT_EMPTY
     elif reader.take_words("WITH"):
         reader.expect_words("UNMATCHED", "ROWS")
-        return Rows.ALL_WITH_UNMATCHED
-    return Rows.ALL_SHOW_EMPTY
+        return m.Rows.ALL_WITH_UNMATCHED
+    return m.Rows.ALL_SHOW_EMPTY
 
 
-def _skip(reader: Reader) -> Skip:
+def _skip(reader: Reader) -> m.Skip:
     start = reader.token.start
     if not reader.take_words("AFTER"):
-        return Skip()
+        return m.Skip()
     reader.expect_words("MATCH", "SKIP")
     if reader.take_words("PAST"):
         reader.expect_words("LAST", "ROW")
-        return Skip(SkipTo.PAST_LAST_ROW, None, (start, reader.ahead(-1).end))
+        return m.Skip(m.SkipTo.PAST_LAST_ROW, None, (start, reader.ahead(-1).end))
     reader.expect_words("TO")
     if reader.take_words("NEXT", "ROW"):
-        return Skip(SkipTo.NEXT_ROW, None, (start, reader.ahead(-1).end))
+        return m.Skip(m.SkipTo.NEXT_ROW, None, (start, reader.ahead(-1).end))
     # FIRST and LAST may be labels themselves: then what follows belongs to the next part of the clause.
-    to = SkipTo.LAST
-    for word, meaning in (("FIRST", SkipTo.FIRST), ("LAST", SkipTo.LAST)):
+    to = m.SkipTo.LAST
+    for word, meaning in (("FIRST", m.SkipTo.FIRST), ("LAST", m.SkipTo.LAST)):
         if reader.at_words(word) and reader.ahead().upper not in ("PATTERN", "INITIAL", "SEEK"):
             reader.advance()
             to = meaning
             break
     label = reader.identifier("a label")
-    return Skip(to, label, (start, label.span[1]))
+    return m.Skip(to, label, (start, label.span[1]))
 
 
-def _subset(reader: Reader) -> Subset:
+def _subset(reader: Reader) -> m.Subset:
     name = reader.identifier("a label")
     reader.expect_symbol("=")
     reader.expect_symbol("(")
     labels = reader.listed(lambda: reader.identifier("a label"))
     reader.expect_symbol(")")
-    return Subset(name, labels)
+    return m.Subset(name, labels)
 
 
-def _definition(reader: Reader) -> Definition:
+def _definition(reader: Reader) -> m.Definition:
     label = reader.identifier("a label")
     reader.expect_words("AS")
     start = reader.token.start
-    condition: Expression = parse_expression(reader)
-    return Definition(label, condition, (start, reader.ahead(-1).end))
+    condition: m.Expression = parse_expression(reader)
+    return m.Definition(label, condition, (start, reader.ahead(-1).end))

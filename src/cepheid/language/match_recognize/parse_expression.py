@@ -6,24 +6,12 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import NoReturn
 
+from cepheid.language.match_recognize import syntax as m
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.check import labels_used
 from cepheid.language.match_recognize.functions import WITH_UNITS
 from cepheid.language.match_recognize.parse_literal import number_of, parse_interval, parse_moment, parse_type, within
 from cepheid.language.match_recognize.reader import RESERVED, Reader
-from cepheid.language.match_recognize.syntax import (
-    Call,
-    Direction,
-    Expression,
-    Identifier,
-    Literal,
-    Mode,
-    Months,
-    Operation,
-    Parameter,
-    Reference,
-    Star,
-)
 from cepheid.language.match_recognize.tokens import Kind
 from cepheid.language.pattern import Span
 from cepheid.language.units import unit_named
@@ -40,7 +28,7 @@ UNITS_FIRST = frozenset({"timestampadd", "dateadd", "date_add"})  # Spark's, wit
 _NOW = frozenset({"CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP"})  # written without parentheses
 
 
-def parse_expression(reader: Reader, depth: int = 0) -> Expression:
+def parse_expression(reader: Reader, depth: int = 0) -> m.Expression:
     """An expression; what comes after it is left unread."""
     if depth > MAX_DEPTH:
         too_deep(reader, reader.token.span)
@@ -53,44 +41,46 @@ def too_deep(reader: Reader, span: Span) -> NoReturn:
     reader.fail("the expression is nested too deeply", span, "too-deep", hint)
 
 
-def _operation(reader: Reader, operator: str, operands: tuple[Expression, ...], target: str | None = None) -> Operation:
-    return Operation(operator, operands, target, (operands[0].span[0], reader.ahead(-1).end))
+def _operation(
+    reader: Reader, operator: str, operands: tuple[m.Expression, ...], target: str | None = None
+) -> m.Operation:
+    return m.Operation(operator, operands, target, (operands[0].span[0], reader.ahead(-1).end))
 
 
-def _or(reader: Reader, depth: int) -> Expression:
+def _or(reader: Reader, depth: int) -> m.Expression:
     operands = [_and(reader, depth)]
     while reader.take_words("OR"):
         operands.append(_and(reader, depth))
     return _joined("or", operands)
 
 
-def _and(reader: Reader, depth: int) -> Expression:
+def _and(reader: Reader, depth: int) -> m.Expression:
     operands = [_not(reader, depth)]
     while reader.take_words("AND"):
         operands.append(_not(reader, depth))
     return _joined("and", operands)
 
 
-def _joined(operator: str, operands: list[Expression]) -> Expression:
+def _joined(operator: str, operands: list[m.Expression]) -> m.Expression:
     """A tree as flat as can be: thousands of conditions are common where a program writes them."""
     while len(operands) > 1:
         pairs = [operands[at : at + 2] for at in range(0, len(operands), 2)]
         operands = [
-            Operation(operator, tuple(pair), None, (pair[0].span[0], pair[1].span[1])) if len(pair) == 2 else pair[0]
+            m.Operation(operator, tuple(pair), None, (pair[0].span[0], pair[1].span[1])) if len(pair) == 2 else pair[0]
             for pair in pairs
         ]
     return operands[0]
 
 
-def _not(reader: Reader, depth: int) -> Expression:
+def _not(reader: Reader, depth: int) -> m.Expression:
     if reader.at_words("NOT") or (reader.at_symbol("!") and not reader.ahead().text.startswith("=")):
         start = reader.advance().start
         operand = _not(reader, depth + 1) if depth < MAX_DEPTH else parse_expression(reader, depth)
-        return Operation("not", (operand,), None, (start, operand.span[1]))
+        return m.Operation("not", (operand,), None, (start, operand.span[1]))
     return _predicate(reader, depth)
 
 
-def _predicate(reader: Reader, depth: int) -> Expression:
+def _predicate(reader: Reader, depth: int) -> m.Expression:
     left = _sum(reader, depth)
     while True:
         if reader.token.kind is Kind.SYMBOL and reader.token.text in _COMPARISONS:
@@ -107,23 +97,23 @@ def _predicate(reader: Reader, depth: int) -> Expression:
             return left
 
 
-def _is(reader: Reader, left: Expression, depth: int) -> Expression:
+def _is(reader: Reader, left: m.Expression, depth: int) -> m.Expression:
     negated = reader.take_words("NOT")
     if reader.take_words("NULL"):
         result = _operation(reader, "is null", (left,))
     elif reader.token.upper in ("TRUE", "FALSE"):
-        value = Literal(reader.token.upper == "TRUE", reader.advance().span)
+        value = m.Literal(reader.token.upper == "TRUE", reader.advance().span)
         result = _operation(reader, "<=>", (left, value))
     elif reader.take_words("DISTINCT"):
         reader.expect_words("FROM")
         same = _operation(reader, "<=>", (left, _sum(reader, depth)))
-        result = Operation("not", (same,), None, same.span)
+        result = m.Operation("not", (same,), None, same.span)
     else:
         reader.unexpected("NULL", "TRUE", "FALSE", "DISTINCT")
-    return Operation("not", (result,), None, result.span) if negated else result
+    return m.Operation("not", (result,), None, result.span) if negated else result
 
 
-def _listed(reader: Reader, left: Expression, depth: int) -> Expression:
+def _listed(reader: Reader, left: m.Expression, depth: int) -> m.Expression:
     word = reader.advance().upper
     if word == "BETWEEN":
         low = _sum(reader, depth)
@@ -133,35 +123,35 @@ def _listed(reader: Reader, left: Expression, depth: int) -> Expression:
         return _operation(reader, "and", (above, _operation(reader, "<=", (left, high))))
     if word in _PATTERNS:
         pattern = _sum(reader, depth)
-        operands: tuple[Expression, ...] = (left, pattern)
+        operands: tuple[m.Expression, ...] = (left, pattern)
         if word == "LIKE" and reader.take_words("ESCAPE"):
             operands = (left, pattern, _sum(reader, depth))
         return _operation(reader, _PATTERNS[word], operands)
     reader.expect_symbol("(")
     values = _subquery(reader, "IN")
-    items: tuple[Expression, ...] = reader.listed(lambda: _argument(reader, depth)) if values is None else values
+    items: tuple[m.Expression, ...] = reader.listed(lambda: _argument(reader, depth)) if values is None else values
     end = reader.expect_symbol(")").end
     if values == ():  # nothing is among no values, NULL included, so that NOT IN holds for all
-        return Literal(False, (left.span[0], end))
+        return m.Literal(False, (left.span[0], end))
     return _operation(reader, "in", (left, *items))
 
 
-def _sum(reader: Reader, depth: int) -> Expression:
+def _sum(reader: Reader, depth: int) -> m.Expression:
     left = _product(reader, depth)
     while reader.token.kind is Kind.SYMBOL and reader.token.text in _SUMS:
         operator = _SUMS[reader.advance().text]
         right = _product(reader, depth)
         for moved, time in ((right, left), (left, right)):
-            if isinstance(moved, Literal) and isinstance(moved.value, Months) and (operator, moved) != ("-", left):
+            if isinstance(moved, m.Literal) and isinstance(moved.value, m.Months) and (operator, moved) != ("-", left):
                 months = moved.value.count if operator == "+" else -moved.value.count
-                left = _operation(reader, "add months", (time, Literal(months, moved.span)))
+                left = _operation(reader, "add months", (time, m.Literal(months, moved.span)))
                 break
         else:
             left = _operation(reader, operator, (left, right))
     return left
 
 
-def _product(reader: Reader, depth: int) -> Expression:
+def _product(reader: Reader, depth: int) -> m.Expression:
     left = _unary(reader, depth)
     products = {**_PRODUCTS, **reader.overrides.products}
     while (reader.token.kind is Kind.SYMBOL and reader.token.text in products) or reader.at_words("DIV"):
@@ -173,19 +163,19 @@ def _product(reader: Reader, depth: int) -> Expression:
     return left
 
 
-def _unary(reader: Reader, depth: int) -> Expression:
+def _unary(reader: Reader, depth: int) -> m.Expression:
     if reader.at_symbol("-") or reader.at_symbol("+"):
         token = reader.advance()
         operand = _unary(reader, depth + 1) if depth < MAX_DEPTH else parse_expression(reader, depth)
         if token.text == "+":
             return operand
-        if isinstance(operand, Literal) and isinstance(operand.value, int | float | Decimal | timedelta | Months):
-            return Literal(within(-operand.value), (token.start, operand.span[1]))
-        return Operation("negative", (operand,), None, (token.start, operand.span[1]))
+        if isinstance(operand, m.Literal) and isinstance(operand.value, int | float | Decimal | timedelta | m.Months):
+            return m.Literal(within(-operand.value), (token.start, operand.span[1]))
+        return m.Operation("negative", (operand,), None, (token.start, operand.span[1]))
     return _postfix(reader, depth)
 
 
-def _postfix(reader: Reader, depth: int) -> Expression:
+def _postfix(reader: Reader, depth: int) -> m.Expression:
     left = _primary(reader, depth)
     while True:
         if reader.take_symbol("::"):
@@ -197,7 +187,7 @@ def _postfix(reader: Reader, depth: int) -> Expression:
             reader.expect_symbol("]")
             if reader.overrides.first_index:
                 span = (left.span[0], reader.ahead(-1).end)
-                left = Call("element_at", (left, index), None, False, span, index.span)
+                left = m.Call("element_at", (left, index), None, False, span, index.span)
             else:
                 left = _operation(reader, "get", (left, index))
         elif reader.at_symbol("->") or reader.at_symbol("->>"):
@@ -206,12 +196,12 @@ def _postfix(reader: Reader, depth: int) -> Expression:
             return left
 
 
-def _primary(reader: Reader, depth: int) -> Expression:
+def _primary(reader: Reader, depth: int) -> m.Expression:
     token = reader.token
     if token.kind is Kind.NUMBER:
-        return Literal(number_of(reader.advance().text, reader.overrides.double_literals), token.span)
+        return m.Literal(number_of(reader.advance().text, reader.overrides.double_literals), token.span)
     if token.kind is Kind.STRING:
-        return Literal(reader.advance().value, token.span)
+        return m.Literal(reader.advance().value, token.span)
     if reader.take_symbol("("):
         values = _subquery(reader, "")
         inner = parse_expression(reader, depth) if values is None else values[0]
@@ -228,22 +218,22 @@ def _primary(reader: Reader, depth: int) -> Expression:
     reader.unexpected("an expression")
 
 
-def _quoted(reader: Reader) -> Expression:
+def _quoted(reader: Reader) -> m.Expression:
     token = reader.token
     if token.text[0] == '"' and reader.overrides.double_quoted_strings and reader.ahead().text != ".":
-        return Literal(reader.advance().value, token.span)
+        return m.Literal(reader.advance().value, token.span)
     return _reference(reader)
 
 
-def _word(reader: Reader, depth: int) -> Expression:
+def _word(reader: Reader, depth: int) -> m.Expression:
     token, following = reader.token, reader.ahead()
     word = token.upper
     if word in ("TRUE", "FALSE", "NULL"):
         reader.advance()
-        return Literal({"TRUE": True, "FALSE": False, "NULL": None}[word], token.span)
+        return m.Literal({"TRUE": True, "FALSE": False, "NULL": None}[word], token.span)
     if word in ("RUNNING", "FINAL") and following.kind is Kind.WORD and reader.ahead(2).text == "(":
         reader.advance()
-        return _call(reader, depth, Mode(word), token.start)
+        return _call(reader, depth, m.Mode(word), token.start)
     if word == "CASE":
         return _case(reader, depth)
     if word in ("CAST", "TRY_CAST") and following.text == "(":
@@ -254,7 +244,7 @@ def _word(reader: Reader, depth: int) -> Expression:
         reader.position += 2
         values = _subquery(reader, "EXISTS")
         if values is not None:
-            return Literal(bool(values), (token.start, reader.expect_symbol(")").end))
+            return m.Literal(bool(values), (token.start, reader.expect_symbol(")").end))
         reader.position -= 2
     if word == "INTERVAL" and (following.kind in (Kind.STRING, Kind.NUMBER) or following.text in ("-", "+")):
         return parse_interval(reader)
@@ -262,8 +252,8 @@ def _word(reader: Reader, depth: int) -> Expression:
         return parse_moment(reader)
     if word in _TYPED and following.kind is Kind.STRING:
         reader.advance()
-        inner = Literal(reader.advance().value, following.span)
-        return Operation("cast", (inner,), word.lower(), (token.start, following.end))
+        inner = m.Literal(reader.advance().value, following.span)
+        return m.Operation("cast", (inner,), word.lower(), (token.start, following.end))
     if word == "ARRAY" and following.text == "[":
         reader.advance()
         return _array(reader, depth)
@@ -273,29 +263,29 @@ def _word(reader: Reader, depth: int) -> Expression:
         reader.unexpected("an expression")
     if word in _NOW and following.text != ".":
         reader.advance()
-        return Call(word.lower(), (), None, False, token.span, token.span)
+        return m.Call(word.lower(), (), None, False, token.span, token.span)
     return _reference(reader)
 
 
-def _reference(reader: Reader) -> Expression:
+def _reference(reader: Reader) -> m.Expression:
     first = reader.identifier("a column")
     if not first.quoted and first.name.lower() in reader.parameters:
         inside = []
         while reader.take_symbol("."):
             inside.append(reader.identifier("a field"))
-        return Parameter(first.name.lower(), (first.span[0], reader.ahead(-1).end), tuple(inside))
+        return m.Parameter(first.name.lower(), (first.span[0], reader.ahead(-1).end), tuple(inside))
     if not reader.take_symbol("."):
-        return Reference(None, first, first.span)
+        return m.Reference(None, first, first.span)
     if reader.at_symbol("*"):
-        return Star(first, (first.span[0], reader.advance().end))
+        return m.Star(first, (first.span[0], reader.advance().end))
     column = reader.identifier("a column")
     fields = []
     while reader.take_symbol("."):
         fields.append(reader.identifier("a field"))
-    return Reference(first, column, (first.span[0], reader.ahead(-1).end), tuple(fields))
+    return m.Reference(first, column, (first.span[0], reader.ahead(-1).end), tuple(fields))
 
 
-def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expression:
+def _call(reader: Reader, depth: int, mode: m.Mode | None, start: int) -> m.Expression:
     name = reader.identifier("a function")
     written = name.name.lower()
     if written in reader.overrides.other_meaning:
@@ -306,9 +296,9 @@ def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expressi
         return _struct(reader, depth, ")", _STRUCTS[called])
     reader.expect_symbol("(")
     distinct = reader.take_words("DISTINCT")
-    arguments: tuple[Expression, ...] = ()
+    arguments: tuple[m.Expression, ...] = ()
     if reader.at_symbol("*"):
-        arguments = (Star(None, reader.advance().span),)
+        arguments = (m.Star(None, reader.advance().span),)
     elif not reader.at_symbol(")") and not reader.at_words("ORDER", "BY"):
         if reader.token.upper in _QUERIES:
             _refuse_query(reader)
@@ -336,24 +326,26 @@ def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expressi
         hint = "leave it out: an aggregate is of the rows of the match"
         reader.fail("OVER is not possible in a row pattern", reader.token.span, "window-function", hint)
     span = (start, reader.ahead(-1).end)
-    call = Call(called, (*arguments, *keys), mode, distinct, span, name.span, order, filtered)
-    return call if target is None else Operation("cast", (call,), target, span)
+    call = m.Call(called, (*arguments, *keys), mode, distinct, span, name.span, order, filtered)
+    return call if target is None else m.Operation("cast", (call,), target, span)
 
 
-def parse_direction(reader: Reader) -> Direction:
+def parse_direction(reader: Reader) -> m.Direction:
     """ASC or DESC, and NULLS FIRST or LAST, behind a key."""
     descending = reader.take_words("DESC")
     if not descending:
         reader.take_words("ASC")
     if not reader.take_words("NULLS"):
-        return Direction(descending)
+        return m.Direction(descending)
     nulls_first = reader.take_words("FIRST")
     if not nulls_first:
         reader.expect_words("LAST")
-    return Direction(descending, nulls_first)
+    return m.Direction(descending, nulls_first)
 
 
-def _aggregate_order(reader: Reader, called: str, depth: int) -> tuple[tuple[Expression, ...], tuple[Direction, ...]]:
+def _aggregate_order(
+    reader: Reader, called: str, depth: int
+) -> tuple[tuple[m.Expression, ...], tuple[m.Direction, ...]]:
     """The keys of ORDER BY inside an aggregate, and how they sort."""
     if called not in AGGREGATES:
         hint = "rows come in their order; first_value, max_by and array_agg take ORDER BY"
@@ -374,10 +366,10 @@ _ORDERED_SETS = frozenset({"percentile_cont", "percentile_disc", "mode"})
 def _ordered_set(
     reader: Reader,
     called: str,
-    arguments: tuple[Expression, ...],
-    keys: tuple[Expression, ...],
-    order: tuple[Direction, ...],
-) -> tuple[Expression, ...]:
+    arguments: tuple[m.Expression, ...],
+    keys: tuple[m.Expression, ...],
+    order: tuple[m.Direction, ...],
+) -> tuple[m.Expression, ...]:
     """The arguments of an aggregate that WITHIN GROUP gives its values."""
     if len(keys) > 1 or order[0].descending:
         hint = f"write {called.upper()}(...) WITHIN GROUP (ORDER BY x)"
@@ -389,11 +381,11 @@ def _ordered_set(
 _STRUCTS = {"struct": "AS", "named_struct": ",", "struct_pack": ":="}
 
 
-def _struct(reader: Reader, depth: int, closing: str, between: str) -> Expression:
+def _struct(reader: Reader, depth: int, closing: str, between: str) -> m.Expression:
     """A struct: struct(x AS a), named_struct('a', x), {'a': x} or struct_pack(a := x)."""
     start = reader.ahead(-1).start if closing == ")" else reader.token.start
     reader.advance()
-    operands: list[Expression] = []
+    operands: list[m.Expression] = []
     while not reader.take_symbol(closing):
         if operands:
             reader.expect_symbol(",")
@@ -402,26 +394,26 @@ def _struct(reader: Reader, depth: int, closing: str, between: str) -> Expressio
             name = reader.identifier("a name") if reader.take_words("AS") else _field_name(value, len(operands) // 2)
         else:
             text = reader.token.kind is Kind.STRING
-            name = Identifier(reader.advance().value, True) if text else reader.identifier("a name")
+            name = m.Identifier(reader.advance().value, True) if text else reader.identifier("a name")
             for symbol in between:
                 reader.expect_symbol(symbol)
             value = parse_expression(reader, depth)
-        if any(isinstance(each, Literal) and each.value == name.name for each in operands[::2]):
+        if any(isinstance(each, m.Literal) and each.value == name.name for each in operands[::2]):
             reader.fail(f"a second field '{name}'", value.span, "duplicate-column", "rename one")
-        operands += [Literal(name.name, name.span), value]
+        operands += [m.Literal(name.name, name.span), value]
     if not operands:
         reader.fail("a struct without a field", (start, reader.ahead(-1).end), "arguments")
-    return Operation("named_struct", tuple(operands), None, (start, reader.ahead(-1).end))
+    return m.Operation("named_struct", tuple(operands), None, (start, reader.ahead(-1).end))
 
 
-def _field_name(value: Expression, place: int) -> Identifier:
+def _field_name(value: m.Expression, place: int) -> m.Identifier:
     """The name of a field that has none: that of its column, as in Spark."""
-    if isinstance(value, Reference):
+    if isinstance(value, m.Reference):
         return (value.column, *value.fields)[-1]
-    return Identifier(f"col{place + 1}", True, value.span)
+    return m.Identifier(f"col{place + 1}", True, value.span)
 
 
-def _json_part(reader: Reader, left: Expression) -> Expression:
+def _json_part(reader: Reader, left: m.Expression) -> m.Expression:
     """`->` and `->>`: the text of a part of a JSON text; several in a row are one path."""
     path = "$"
     while True:
@@ -436,7 +428,7 @@ def _json_part(reader: Reader, left: Expression) -> Expression:
             path += token.value[1:] if token.value.startswith("$") else f"['{token.value}']"
         if arrow.text == "->>":
             span = (left.span[0], token.end)
-            return Call("get_json_object", (left, Literal(path, span)), None, False, span, arrow.span)
+            return m.Call("get_json_object", (left, m.Literal(path, span)), None, False, span, arrow.span)
         if not (reader.at_symbol("->") or reader.at_symbol("->>")):
             reader.fail("-> gives JSON, which is no value here", arrow.span, "json-path", "use ->>, which gives a text")
 
@@ -454,7 +446,7 @@ _FILTERED = frozenset({"count", "sum", "avg", "mean", "min", "max", "stddev", "s
 _FILTERED |= {"variance", "var_samp", "var_pop"}
 
 
-def _filter(reader: Reader, called: str, depth: int) -> Expression:
+def _filter(reader: Reader, called: str, depth: int) -> m.Expression:
     """The condition of FILTER (WHERE condition) behind an aggregate."""
     word = reader.advance()
     if not reader.overrides.filters:
@@ -471,30 +463,30 @@ def _filter(reader: Reader, called: str, depth: int) -> Expression:
 
 
 def _filtered(
-    reader: Reader, arguments: tuple[Expression, ...], condition: Expression, word: Span
-) -> tuple[Expression, ...]:
+    reader: Reader, arguments: tuple[m.Expression, ...], condition: m.Expression, word: Span
+) -> tuple[m.Expression, ...]:
     """The arguments of an aggregate that leaves NULL out, under FILTER: `CASE WHEN condition THEN argument END`."""
-    counted = arguments[0] if arguments else Star(None, condition.span)
-    value: Expression = counted
-    if isinstance(counted, Star):
-        value = Literal(1, counted.span)
+    counted = arguments[0] if arguments else m.Star(None, condition.span)
+    value: m.Expression = counted
+    if isinstance(counted, m.Star):
+        value = m.Literal(1, counted.span)
         of = {each and each.canonical for each in labels_used(condition)}
         if of - {counted.label and counted.label.canonical}:
             hint = "write the label before the columns of the condition, too: count(A.*) FILTER (WHERE A.x > 1)"
             reader.fail("FILTER is about other rows than the aggregate", word, "aggregate-filter", hint)
-    return (_operation(reader, "case", (condition, value, Literal(None, condition.span))),)
+    return (_operation(reader, "case", (condition, value, m.Literal(None, condition.span))),)
 
 
-def _as_unit(argument: Expression) -> Expression:
+def _as_unit(argument: m.Expression) -> m.Expression:
     """MINUTE in TIMESTAMPDIFF(MINUTE, a, b) is no column."""
-    if isinstance(argument, Reference) and argument.label is None and not argument.column.quoted:
+    if isinstance(argument, m.Reference) and argument.label is None and not argument.column.quoted:
         word = argument.column.name.lower()
         if unit_named(word) is not None or word.rstrip("s") in ("month", "quarter", "year"):
-            return Literal(word, argument.span)
+            return m.Literal(word, argument.span)
     return argument
 
 
-def _argument(reader: Reader, depth: int) -> Expression:
+def _argument(reader: Reader, depth: int) -> m.Expression:
     """An expression, or a lambda: x -> x + 1, (x, y) -> x + y."""
     names, arrow = [], 1
     if reader.token.kind is Kind.WORD:
@@ -511,53 +503,53 @@ def _argument(reader: Reader, depth: int) -> Expression:
     reader.parameters = outer | set(names)
     body = parse_expression(reader, depth)
     reader.parameters = outer
-    return Operation("lambda", (body,), ",".join(names), (start, body.span[1]))
+    return m.Operation("lambda", (body,), ",".join(names), (start, body.span[1]))
 
 
-def _case(reader: Reader, depth: int) -> Expression:
+def _case(reader: Reader, depth: int) -> m.Expression:
     start = reader.advance().start
     subject = None if reader.at_words("WHEN") else parse_expression(reader, depth)
-    operands: list[Expression] = []
+    operands: list[m.Expression] = []
     if not reader.at_words("WHEN"):
         reader.unexpected("WHEN")
     while reader.take_words("WHEN"):
         test = parse_expression(reader, depth)
         if subject is not None:
-            test = Operation("=", (subject, test), None, test.span)
+            test = m.Operation("=", (subject, test), None, test.span)
         reader.expect_words("THEN")
         operands += [test, parse_expression(reader, depth)]
-    otherwise = parse_expression(reader, depth) if reader.take_words("ELSE") else Literal(None, reader.token.span)
+    otherwise = parse_expression(reader, depth) if reader.take_words("ELSE") else m.Literal(None, reader.token.span)
     reader.expect_words("END")
-    return Operation("case", (*operands, otherwise), None, (start, reader.ahead(-1).end))
+    return m.Operation("case", (*operands, otherwise), None, (start, reader.ahead(-1).end))
 
 
-def _cast(reader: Reader, depth: int) -> Expression:
+def _cast(reader: Reader, depth: int) -> m.Expression:
     start = reader.advance().start
     reader.expect_symbol("(")
     operand = parse_expression(reader, depth)
     reader.expect_words("AS")
     target = parse_type(reader)
-    return Operation("cast", (operand,), target, (start, reader.expect_symbol(")").end))
+    return m.Operation("cast", (operand,), target, (start, reader.expect_symbol(")").end))
 
 
-def _extract(reader: Reader, depth: int) -> Expression:
+def _extract(reader: Reader, depth: int) -> m.Expression:
     start = reader.advance().start
     reader.expect_symbol("(")
     part = reader.identifier("a part of a date")
     reader.expect_words("FROM")
     operand = parse_expression(reader, depth)
     end = reader.expect_symbol(")").end
-    return Call(part.name.lower(), (operand,), None, False, (start, end), part.span)
+    return m.Call(part.name.lower(), (operand,), None, False, (start, end), part.span)
 
 
-def _array(reader: Reader, depth: int) -> Expression:
+def _array(reader: Reader, depth: int) -> m.Expression:
     token = reader.advance()
     items = () if reader.at_symbol("]") else reader.listed(lambda: _argument(reader, depth))
     end = reader.expect_symbol("]").end
-    return Call("array", items, None, False, (token.start, end), token.span)
+    return m.Call("array", items, None, False, (token.start, end), token.span)
 
 
-def _subquery(reader: Reader, word: str) -> tuple[Literal, ...] | None:
+def _subquery(reader: Reader, word: str) -> tuple[m.Literal, ...] | None:
     """The values of the query that comes next, up to its closing parenthesis; None if none comes."""
     if reader.token.upper not in _QUERIES:
         return None
@@ -573,7 +565,7 @@ def _subquery(reader: Reader, word: str) -> tuple[Literal, ...] | None:
         depth += reader.at_symbol("(") - reader.at_symbol(")")
         reader.position += depth > 0
     span = (first.start, reader.token.start)
-    return tuple(Literal(value, span) for value in reader.subquery(word, span))
+    return tuple(m.Literal(value, span) for value in reader.subquery(word, span))
 
 
 def _refuse_query(reader: Reader) -> NoReturn:

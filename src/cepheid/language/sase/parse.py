@@ -189,8 +189,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def outer(self, span: s.Span, parts: Parts) -> Part:
         return in_sequence(parts, span)
 
-    def inner(self, span: s.Span, parts: Parts) -> Part:
-        return in_sequence(parts, span)
+    inner = outer
 
     def sequence(self, span: s.Span, parts: Parts) -> Part:
         self.has_seq = True

@@ -1,6 +1,11 @@
 """Expressions of a clause as Spark columns, made from the tree: values travel as values, and no text reaches Spark.
 
 What a string holds can therefore never become code, and a name is a column or a function and nothing else.
+
+This writer and that of `pushdown.py` share tables of operators, and stay two, since they mean different things. Here
+the values are Spark's own: functions and types that Cepheid does not know, which no bound tree can hold, decimals with
+Spark's precision, instants as timestamps. There a bound condition must be true wherever the engine says true: NaN is
+NULL, instants are numbers of microseconds, and what Spark might compute differently is not written at all.
 """
 
 from __future__ import annotations
@@ -15,15 +20,7 @@ from typing import Any, NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language.library.scalars import TEXT, type_parts
-from cepheid.language.match_recognize.syntax import (
-    Call,
-    Expression,
-    Identifier,
-    Literal,
-    Operation,
-    Parameter,
-    Reference,
-)
+from cepheid.language.match_recognize import syntax as m
 from cepheid.language.pattern import Span
 from cepheid.runners.spark.pure_functions import PURE_FUNCTIONS
 from cepheid.runners.spark.pushdown import COMPARISONS, TRYING, Column, quoted
@@ -57,23 +54,23 @@ class ColumnWriter:
     def fail(self, message: str, span: Span, code: str, hint: str | None = None) -> NoReturn:
         raise QueryError(message, text=self.text, start=span[0], end=span[1], hint=hint, code=code)
 
-    def column(self, node: Expression, inside: Mapping[str, Column] | None = None) -> Column:
+    def column(self, node: m.Expression, inside: Mapping[str, Column] | None = None) -> Column:
         """The expression as a column; `inside` has the parameters of the lambdas around it."""
         known = inside or {}
         match node:
-            case Literal():
+            case m.Literal():
                 return self.value(node)
-            case Reference(column=column, fields=fields):
+            case m.Reference(column=column, fields=fields):
                 return _fields(self.F.col(quoted(self.name(column))), fields)
-            case Parameter(name=name, fields=fields) if name in known:
+            case m.Parameter(name=name, fields=fields) if name in known:
                 return _fields(known[name], fields)
-            case Operation():
+            case m.Operation():
                 return self.operation(node, known)
-            case Call():
+            case m.Call():
                 return self.call(node, known)
         self.fail("Spark cannot compute this", node.span, "spark-expression")
 
-    def name(self, written: Identifier) -> str:
+    def name(self, written: m.Identifier) -> str:
         """The table's name of a column: exactly as written if there is one, else whatever the case.
 
         Spark would take `current_user` for a function where no column has that name.
@@ -92,7 +89,7 @@ class ColumnWriter:
 
     # values
 
-    def value(self, node: Literal) -> Column:
+    def value(self, node: m.Literal) -> Column:
         """A value of the text, or one that a query gave."""
         F, value = self.F, node.value
         match value:
@@ -102,7 +99,7 @@ class ColumnWriter:
             case datetime(tzinfo=None):
                 return F.lit(value.isoformat(sep=" ")).cast("timestamp")  # in the zone of the session
             case list() | tuple():
-                return F.array(*[self.value(Literal(each)) for each in value])
+                return F.array(*[self.value(m.Literal(each)) for each in value])
             case bytes() | bytearray():
                 return F.lit(bytearray(value))
         try:
@@ -112,7 +109,7 @@ class ColumnWriter:
 
     # operators
 
-    def operation(self, node: Operation, inside: Mapping[str, Column]) -> Column:
+    def operation(self, node: m.Operation, inside: Mapping[str, Column]) -> Column:
         F, operator = self.F, node.operator
         if operator == "lambda":
             hint = f"such are {', '.join(sorted(_WITH_LAMBDAS))}"
@@ -153,7 +150,7 @@ class ColumnWriter:
         first = self.F.when(*tests[0])
         return reduce(lambda made, more: made.when(*more), tests[1:], first).otherwise(parts[-1])
 
-    def cast(self, operand: Column, node: Operation) -> Column:
+    def cast(self, operand: Column, node: m.Operation) -> Column:
         """CAST: NULL where the value cannot be brought to the type."""
         target = str(node.target)
         name, numbers = type_parts(target)
@@ -163,9 +160,9 @@ class ColumnWriter:
 
     # functions
 
-    def call(self, node: Call, inside: Mapping[str, Column]) -> Column:
+    def call(self, node: m.Call, inside: Mapping[str, Column]) -> Column:
         F, name = self.F, _OTHER_NAMES.get(node.name, node.name)
-        unit = node.arguments[0].value if node.arguments and isinstance(node.arguments[0], Literal) else None
+        unit = node.arguments[0].value if node.arguments and isinstance(node.arguments[0], m.Literal) else None
         if name in _ADDED | _DIFFERENCES and len(node.arguments) == 3 and isinstance(unit, str):
             others = [self.column(each, inside) for each in node.arguments[1:]]
             return (F.timestamp_add if name in _ADDED else F.timestamp_diff)(unit.rstrip("s").upper(), *others)
@@ -180,7 +177,7 @@ class ColumnWriter:
             return F.when(*arguments)
         return F.call_function(quoted(name), *arguments)
 
-    def check(self, node: Call, name: str) -> None:
+    def check(self, node: m.Call, name: str) -> None:
         """Refuses a function that is not known to be pure, unless those are allowed, and what no function takes."""
         if node.distinct or (name in _PARTS and name not in PURE_FUNCTIONS and len(node.arguments) != 1):
             self.fail(f"no function '{node.name}' of this kind", node.span, "unknown-function")
@@ -192,9 +189,9 @@ class ColumnWriter:
         message = f"{node.name} is not among the functions of Spark that a clause may call"
         self.fail(message, node.span, "unsafe-function", hint)
 
-    def function(self, node: Expression, inside: Mapping[str, Column]) -> Callable[..., Column]:
+    def function(self, node: m.Expression, inside: Mapping[str, Column]) -> Callable[..., Column]:
         """A lambda as Spark's functions of collections take it: with as many parameters as it has."""
-        assert isinstance(node, Operation)
+        assert isinstance(node, m.Operation)
         names, body = str(node.target).split(","), node.operands[0]
 
         def made(*values: Column) -> Column:
@@ -205,8 +202,8 @@ class ColumnWriter:
         return (lambda x: made(x), lambda x, y: made(x, y), lambda x, y, z: made(x, y, z))[len(names) - 1]
 
 
-def _is_lambda(node: Expression) -> bool:
-    return isinstance(node, Operation) and node.operator == "lambda"
+def _is_lambda(node: m.Expression) -> bool:
+    return isinstance(node, m.Operation) and node.operator == "lambda"
 
 
 def _fields(column: Column, fields: tuple[Any, ...]) -> Column:

@@ -17,25 +17,13 @@ from cepheid.errors import QueryError
 from cepheid.language.free_names import free_name
 from cepheid.language.functions import find_function
 from cepheid.language.library.scalars import KNOWN_TYPES, type_parts
+from cepheid.language.match_recognize import syntax as m
 from cepheid.language.match_recognize.aggregates import AGGREGATES
-from cepheid.language.match_recognize.check import labels_used, parts_of, walk
+from cepheid.language.match_recognize.check import labels_used, parts_of, rebuilt, walk
 from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
 from cepheid.language.match_recognize.parse import with_structs
 from cepheid.language.match_recognize.parse_expression import parse_expression
 from cepheid.language.match_recognize.reader import Reader
-from cepheid.language.match_recognize.syntax import (
-    Call,
-    Clause,
-    Expression,
-    Identifier,
-    Literal,
-    Measure,
-    Operation,
-    Parameter,
-    Reference,
-    Rows,
-    Star,
-)
 from cepheid.language.match_recognize.tokens import Kind, tokens
 from cepheid.language.pattern import Span
 from cepheid.runners.spark.row_expressions import ColumnWriter
@@ -52,7 +40,7 @@ _QUERY = re.compile(r"(SELECT|WITH|EXISTS)\b", re.IGNORECASE)  # what a value st
 class Around:
     """A measure that Spark computes after the search: its tree over the parts, and the text that its spans are of."""
 
-    expression: Expression
+    expression: m.Expression
     text: str
 
 
@@ -61,15 +49,15 @@ class SparkParts:
     """What Spark is to compute: columns of the table before the search, measures after it."""
 
     df: Any
-    clause: Clause  # reads the columns, and gives the parts of the measures
+    clause: m.Clause  # reads the columns, and gives the parts of the measures
     hidden: tuple[str, ...] = ()  # columns that are no columns of the result
-    measures: tuple[Measure, ...] = ()  # all measures as they were written
+    measures: tuple[m.Measure, ...] = ()  # all measures as they were written
     around: dict[str, Around] = field(default_factory=dict)  # the measures that Spark computes
     matched: str | None = None  # a part that is NULL in rows without a match, which have no measures
     unsafe: bool = False  # may functions be called that are not known to be pure?
 
 
-def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False, unsafe: bool = False) -> SparkParts:
+def with_spark_functions(df: Any, clause: m.Clause, *, everything: bool = False, unsafe: bool = False) -> SparkParts:
     """The table with the columns that Spark computes, the clause that reads them, and the measures for afterwards.
 
     Spark computes measures with decimals, whose precision it has rules for; with `everything`, all that are more than
@@ -82,7 +70,7 @@ def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False, u
         return SparkParts(df, clause, measures=clause.measures, unsafe=unsafe)
     computed = Computed(df, clause, unsafe)
     definitions = tuple(replace(each, condition=computed.condition(each.condition)) for each in clause.definitions)
-    measures: list[Measure] = []
+    measures: list[m.Measure] = []
     around: dict[str, Around] = {}
     for measure in clause.measures:
         inner = computed.replaced(measure.expression)
@@ -92,9 +80,9 @@ def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False, u
         else:
             measures.append(replace(measure, expression=inner))
     matched = None
-    if around and clause.rows is Rows.ALL_WITH_UNMATCHED:
+    if around and clause.rows is m.Rows.ALL_WITH_UNMATCHED:
         matched = f"{computed.part}matched"
-        measures.append(Measure(Call("match_number", ()), Identifier(matched, True)))
+        measures.append(m.Measure(m.Call("match_number", ()), m.Identifier(matched, True)))
     for key in clause.keys:
         computed.columns[key.name] = (*computed.in_spark(key.expression, key.span, []), key.span)
     hidden = tuple(name for name in computed.columns if not any(key.shown and key.name == name for key in clause.keys))
@@ -108,9 +96,9 @@ class Computed:
     """The columns that Spark is to compute, by their names: the tree, the text that its spans are of, the place."""
 
     df: Any
-    clause: Clause
+    clause: m.Clause
     unsafe: bool = False
-    columns: dict[str, tuple[Expression, str, Span]] = field(default_factory=dict)
+    columns: dict[str, tuple[m.Expression, str, Span]] = field(default_factory=dict)
 
     @cached_property
     def part(self) -> str:
@@ -122,26 +110,21 @@ class Computed:
         """What the names of computed columns begin with."""
         return free_name("computed ", self.df.columns)
 
-    def replaced(self, expression: Expression) -> Expression:
+    def replaced(self, expression: m.Expression) -> m.Expression:
         """The expression with columns in the place of functions that only Spark has."""
         if _is_foreign(expression):
             column = self.constant(expression) or self.column_for(expression)
             if column is not None:
                 return column
-        match expression:
-            case Call(arguments=arguments):
-                return replace(expression, arguments=tuple(self.replaced(part) for part in arguments))
-            case Operation(operands=operands):
-                return replace(expression, operands=tuple(self.replaced(part) for part in operands))
-        return expression
+        return rebuilt(expression, self.replaced)
 
-    def condition(self, expression: Expression) -> Expression:
+    def condition(self, expression: m.Expression) -> m.Expression:
         """A condition of DEFINE, which is judged during the search: functions that only Spark has concern one row."""
         inner = self.replaced(expression)
         for part in walk(inner):
             if _is_foreign(part) and (
-                isinstance(part, Operation)
-                or (isinstance(part, Call) and self.df.sparkSession.catalog.functionExists(part.name))
+                isinstance(part, m.Operation)
+                or (isinstance(part, m.Call) and self.df.sparkSession.catalog.functionExists(part.name))
             ):
                 start, end = part.span
                 hint = "register it with cepheid.function, or compute a column before"
@@ -151,73 +134,73 @@ class Computed:
                 )
         return inner
 
-    def constant(self, expression: Expression) -> Expression | None:
+    def constant(self, expression: m.Expression) -> m.Expression | None:
         """The value of an expression that concerns no row, which Spark computes at once."""
-        if any(isinstance(part, Reference | Star | Parameter) or _of_rows(part) for part in walk(expression)):
+        if any(isinstance(part, m.Reference | m.Star | m.Parameter) or _of_rows(part) for part in walk(expression)):
             return None
         tree, text = self.in_spark(expression, expression.span, [])
         session = self.df.sparkSession
         try:
             found = session.range(1).select(ColumnWriter(self.df, text, unsafe=self.unsafe).column(tree))
-            return Literal(values_of(found)[0], expression.span)
+            return m.Literal(values_of(found)[0], expression.span)
         except Exception as error:
             raise self.refused(expression.span, error) from None
 
-    def column_for(self, call: Expression) -> Expression | None:
+    def column_for(self, call: m.Expression) -> m.Expression | None:
         """What reads the computed column, or None if the call concerns more than one row."""
-        special = [part for part in walk(call) if isinstance(part, Call) and part.name in _OF_ROWS]
+        special = [part for part in walk(call) if isinstance(part, m.Call) and part.name in _OF_ROWS]
         labels = list(dict.fromkeys(labels_used(call)))
         if not labels or len(labels) > 1:
             return None
         if not special:
-            return Reference(labels[0], self.add(call, []), call.span)
+            return m.Reference(labels[0], self.add(call, []), call.span)
         around, inner = special[0], special[-1]
         nested = len(special) == 2 and inner in around.arguments
         if around.name not in NAVIGATIONS or len(special) > 2 or (len(special) == 2 and not nested):
             return None
         inside = {id(part) for part in walk(around)}  # f(ts, FIRST(ts)) reads two rows, though the names are the same
-        if any(id(part) not in inside for part in walk(call) if isinstance(part, Reference)):
+        if any(id(part) not in inside for part in walk(call) if isinstance(part, m.Reference)):
             return None
-        at = Reference(labels[0], self.add(call, [(around, inner.arguments[0])]), call.span)
+        at = m.Reference(labels[0], self.add(call, [(around, inner.arguments[0])]), call.span)
         moved = replace(inner, arguments=(at, *inner.arguments[1:]))
         return moved if inner is around else replace(around, arguments=(moved, *around.arguments[1:]))
 
-    def add(self, call: Expression, instead: list[tuple[Expression, Expression]]) -> Identifier:
+    def add(self, call: m.Expression, instead: list[tuple[m.Expression, m.Expression]]) -> m.Identifier:
         """A new column with the call, at the row that a navigation would lead to."""
         name = f"{self.prefix}{len(self.columns)}"
         self.columns[name] = (*self.in_spark(call, call.span, instead), call.span)
-        return Identifier(name, True, call.span)
+        return m.Identifier(name, True, call.span)
 
-    def taken_apart(self, measure: Measure, measures: list[Measure]) -> Around:
+    def taken_apart(self, measure: m.Measure, measures: list[m.Measure]) -> Around:
         """A measure over its parts, which become measures of their own."""
-        instead: list[tuple[Expression, Expression]] = []
+        instead: list[tuple[m.Expression, m.Expression]] = []
         for part in _parts(measure.expression):
-            name = Identifier(f"{self.part}{len(measures)}", True, part.span)
-            measures.append(Measure(self.replaced(part), name, part.span))
-            instead.append((part, Reference(None, name, part.span)))
+            name = m.Identifier(f"{self.part}{len(measures)}", True, part.span)
+            measures.append(m.Measure(self.replaced(part), name, part.span))
+            instead.append((part, m.Reference(None, name, part.span)))
         return Around(*self.in_spark(measure.expression, measure.span, instead))
 
     def in_spark(
-        self, expression: Expression, span: Span, instead: list[tuple[Expression, Expression]]
-    ) -> tuple[Expression, str]:
+        self, expression: m.Expression, span: Span, instead: list[tuple[m.Expression, m.Expression]]
+    ) -> tuple[m.Expression, str]:
         """The expression with Spark's functions and with some parts replaced, and the text that its spans are of.
 
         What was written for another system is translated as text, and what comes out is parsed again.
         """
         if self.clause.dialect in AS_WRITTEN:
             return substituted(expression, {id(old): new for old, new in instead}), self.clause.text
-        values: dict[str, list[Expression]] = {}
+        values: dict[str, list[m.Expression]] = {}
         changes: list[tuple[int, int, str]] = []
         for part in walk(expression):
-            if isinstance(part, Reference) and part.span[0] < part.column.span[0]:  # a label, or the table's name
+            if isinstance(part, m.Reference) and part.span[0] < part.column.span[0]:  # a label, or the table's name
                 changes.append((part.span[0], part.column.span[0], ""))
-            elif isinstance(part, Literal) and self.is_given(part):
+            elif isinstance(part, m.Literal) and self.is_given(part):
                 name = f"cepheid_value_{part.span[0]}"
                 known = values.setdefault(name, [])
                 known += [part] if not any(each is part for each in known) else []
                 changes.append((*part.span, name))
         for old, new in instead:
-            if isinstance(new, Reference) and new.column.name.startswith(self.part):
+            if isinstance(new, m.Reference) and new.column.name.startswith(self.part):
                 changes.append((*old.span, new.column.name))
             else:
                 changes += [(old.span[0], new.span[0], ""), (new.span[1], old.span[1], "")]
@@ -228,7 +211,7 @@ class Computed:
             raise self.refused(span, error) from None
         return with_values(tree, values), written
 
-    def is_given(self, literal: Literal) -> bool:
+    def is_given(self, literal: m.Literal) -> bool:
         """Is it the value of a query, or a text that the other system would read otherwise than the clause does?"""
         written = self.clause.text[slice(*literal.span)]
         if isinstance(literal.value, str) and written.startswith("'"):
@@ -260,7 +243,7 @@ class Computed:
         return refused(self.clause.text, span, error)
 
 
-def parse_select(text: str) -> Expression:
+def parse_select(text: str) -> m.Expression:
     """The expression of `SELECT expression`, in Spark's SQL with its escapes."""
     reader = Reader(text, tokens(text, escapes=True))
     reader.expect_words("SELECT")
@@ -270,38 +253,33 @@ def parse_select(text: str) -> Expression:
     return with_structs(expression, set())
 
 
-def substituted(expression: Expression, instead: Mapping[int, Expression]) -> Expression:
+def substituted(expression: m.Expression, instead: Mapping[int, m.Expression]) -> m.Expression:
     """The expression with others in the place of some of its nodes, by their identity."""
     if id(expression) in instead:
         return instead[id(expression)]
-    match expression:
-        case Call(arguments=arguments):
-            return replace(expression, arguments=tuple(substituted(part, instead) for part in arguments))
-        case Operation(operands=operands):
-            return replace(expression, operands=tuple(substituted(part, instead) for part in operands))
-    return expression
+    return rebuilt(expression, lambda part: substituted(part, instead))
 
 
-def with_values(expression: Expression, values: Mapping[str, list[Expression]]) -> Expression:
+def with_values(expression: m.Expression, values: Mapping[str, list[m.Expression]]) -> m.Expression:
     """The expression with the values of queries in the place of the names that stood for them."""
 
-    def spread(parts: Iterable[Expression]) -> tuple[Expression, ...]:
+    def spread(parts: Iterable[m.Expression]) -> tuple[m.Expression, ...]:
         return tuple(
             value
             for part in parts
             for value in (
                 values[part.column.name]
-                if isinstance(part, Reference) and part.column.name in values
+                if isinstance(part, m.Reference) and part.column.name in values
                 else [with_values(part, values)]
             )
         )
 
     match expression:
-        case Call(arguments=arguments):
+        case m.Call(arguments=arguments):
             return replace(expression, arguments=spread(arguments))
-        case Operation(operands=operands):
+        case m.Operation(operands=operands):
             return replace(expression, operands=spread(operands))
-    return spread((expression,))[0] if isinstance(expression, Reference) and values else expression
+    return spread((expression,))[0] if isinstance(expression, m.Reference) and values else expression
 
 
 def refused(text: str, span: tuple[int, int], error: Exception) -> QueryError:
@@ -323,33 +301,33 @@ def refused(text: str, span: tuple[int, int], error: Exception) -> QueryError:
     return QueryError(message, text=text, start=start, end=end, code=code)
 
 
-def _reads(expression: Expression, names: set[str]) -> bool:
+def _reads(expression: m.Expression, names: set[str]) -> bool:
     """Is it an operation on one of these columns?"""
-    read = any(isinstance(part, Reference) and part.column.name.lower() in names for part in walk(expression))
+    read = any(isinstance(part, m.Reference) and part.column.name.lower() in names for part in walk(expression))
     return read and not _is_part(expression)
 
 
-def _of_rows(expression: Expression) -> bool:
-    return isinstance(expression, Call) and expression.name in _OF_ROWS
+def _of_rows(expression: m.Expression) -> bool:
+    return isinstance(expression, m.Call) and expression.name in _OF_ROWS
 
 
-def _is_part(expression: Expression) -> bool:
+def _is_part(expression: m.Expression) -> bool:
     """Is it for the search to give: a column at some row, a navigation, an aggregate?"""
-    return isinstance(expression, Reference | Star | Literal) or _of_rows(expression)
+    return isinstance(expression, m.Reference | m.Star | m.Literal) or _of_rows(expression)
 
 
-def _parts(expression: Expression) -> list[Expression]:
+def _parts(expression: m.Expression) -> list[m.Expression]:
     """The largest pieces of an expression that are for the search to give."""
-    if _is_part(expression) or isinstance(expression, Parameter):
-        return [] if isinstance(expression, Literal | Parameter) else [expression]
+    if _is_part(expression) or isinstance(expression, m.Parameter):
+        return [] if isinstance(expression, m.Literal | m.Parameter) else [expression]
     return [part for each in parts_of(expression) for part in _parts(each)]
 
 
-def _is_foreign(expression: Expression) -> bool:
+def _is_foreign(expression: m.Expression) -> bool:
     """Is it something that only Spark has: a function or a type that is none of ours?"""
-    if isinstance(expression, Operation):
+    if isinstance(expression, m.Operation):
         return expression.operator == "cast" and type_parts(str(expression.target))[0] not in KNOWN_TYPES
-    if not isinstance(expression, Call) or expression.name in _OURS or expression.mode is not None:
+    if not isinstance(expression, m.Call) or expression.name in _OURS or expression.mode is not None:
         return False
     own = find_function(expression.name)
     return own is None or not own.user

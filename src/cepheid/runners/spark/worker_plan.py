@@ -40,7 +40,7 @@ def user_functions(called: Iterable[str] | None = None) -> Iterator[bytes]:
 
 
 def _called(bound: BoundQuery) -> set[str]:
-    expressions = list(bound.syntax.conditions())
+    expressions = list(bound.written_conditions())
     expressions += [expression for _, expression in bound.returns or ()]
     totals = bound.summary.totals if bound.summary is not None else ()
     expressions += [total.argument for total in totals if total.argument is not None]

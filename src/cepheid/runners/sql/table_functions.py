@@ -54,13 +54,12 @@ def table_functions(session: Session, arrow: bool = True) -> tuple[Any, Any]:
     private factory does not. Without it, or with arrow=False, rows go through Python one by one.
     """
     shipped, zone = tuple(user_functions()), session_zone(session)
-    classes = [_batch_class(shipped, zone, itself) for itself in (False, True)]
     arrow = arrow and hasattr(PythonEvalType, "SQL_ARROW_UDTF")  # not in PySpark 4.0
     factory = _private_factory(session) if arrow else None
+    classes = [_table_function(shipped, zone, itself, by_rows=factory is None) for itself in (False, True)]
     if factory is None:
         from pyspark.sql.functions import udtf
 
-        classes = [_row_class(shipped, zone, itself) for itself in (False, True)]
         return udtf(classes[0], useArrow=False), udtf(classes[1], useArrow=False)
     made = [factory(cls=one, returnType=None, evalType=PythonEvalType.SQL_ARROW_UDTF) for one in classes]
     return made[0], made[1]
@@ -72,8 +71,8 @@ def _private_factory(session: Session) -> Any:
     return getattr(module, "_create_udtf", None)
 
 
-def _batch_class(shipped: tuple[bytes, ...], zone: str, itself: bool) -> type:
-    """A class that Spark hands Arrow batches. Made here, it travels to workers by value, with what it needs."""
+def _table_function(shipped: tuple[bytes, ...], zone: str, itself: bool, by_rows: bool) -> type:
+    """A class that Spark hands Arrow batches or rows. Made here, it travels to workers by value, with what it needs."""
 
     class Match:
         """All matches in the events of one partition."""
@@ -84,53 +83,30 @@ def _batch_class(shipped: tuple[bytes, ...], zone: str, itself: bool) -> type:
             return analysed(table, query, options, zone, itself)
 
         def __init__(self, told: Analysed) -> None:
-            self.told, self.batches = told, []  # type: ignore[var-annotated]
+            self.told, self.given = told, []  # type: ignore[var-annotated]
             self.parted = itself or has_partition_by()
 
-        def eval(self, batch: pa.RecordBatch, query: Any, **options: Any) -> Iterator[pa.Table]:
-            self.batches.append(batch)
-            return iter(())
-
-        @short_errors
-        def terminate(self) -> Iterator[pa.Table]:
-            check_parted(self.parted, bool(self.batches))
-            for batch in matched(self.told, self.batches):
-                yield pa.Table.from_batches([batch])
-
-    return Match
-
-
-def _row_class(shipped: tuple[bytes, ...], zone: str, itself: bool) -> type:
-    """The same for rows."""
-
-    class Match:
-        """All matches in the events of one partition."""
-
-        @staticmethod
-        def analyze(table: AnalyzeArgument, query: AnalyzeArgument, **options: AnalyzeArgument) -> Analysed:
-            register_functions(shipped)
-            return analysed(table, query, options, zone, itself)
-
-        def __init__(self, told: Analysed) -> None:
-            self.told, self.rows = told, []  # type: ignore[var-annotated]
-            self.parted = itself or has_partition_by()
-
-        def eval(self, row: Any, query: Any, **options: Any) -> Iterator[Any]:
-            self.rows.append(row)
+        def eval(self, batch: Any, query: Any, **options: Any) -> Iterator[Any]:
+            self.given.append(batch)
             return iter(())
 
         @short_errors
         def terminate(self) -> Iterator[Any]:
-            check_parted(self.parted, bool(self.rows))
-            events = self.told.events
-            assert events is not None
-            columns = [[row[place] for row in self.rows] for place in range(len(events))]
-            arrays = [pa.array(column, kind.type) for column, kind in zip(columns, events, strict=True)]
-            for batch in matched(self.told, [pa.RecordBatch.from_arrays(arrays, schema=events)]):
-                for row in batch.to_pylist():
-                    yield tuple(row.values())
+            check_parted(self.parted, bool(self.given))
+            assert self.told.events is not None
+            batches = [_batch_of_rows(self.given, self.told.events)] if by_rows else self.given
+            for batch in matched(self.told, batches):
+                yield from (
+                    map(tuple, map(dict.values, batch.to_pylist())) if by_rows else [pa.Table.from_batches([batch])]
+                )
 
     return Match
+
+
+def _batch_of_rows(rows: list[Any], events: pa.Schema) -> pa.RecordBatch:
+    columns = [[row[place] for row in rows] for place in range(len(events))]
+    arrays = [pa.array(column, kind.type) for column, kind in zip(columns, events, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=events)
 
 
 # --- analysis -------------------------------------------------------------------------------------------------------

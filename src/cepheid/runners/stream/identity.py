@@ -22,7 +22,6 @@ from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.functions import find_function
-from cepheid.language.printing import stored_text
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
@@ -184,7 +183,7 @@ def aspects(plan: Plan, more: Mapping[str, Any] | None = None) -> dict[str, str]
     bound, schema = plan.bound, plan.bound.schema
     roles = (schema.time, schema.type, schema.time_unit, schema.tiebreak, schema.lower, schema.upper, schema.existence)
     told: dict[str, Any] = {
-        "text": stored_text(bound.syntax),
+        "text": bound.stored_text,
         "columns": [(name, kind.name) for name, kind in schema.columns],
         "roles of columns": roles,
     }
@@ -271,7 +270,7 @@ def _earlier(shipments: Iterable[WorkerPlan], shards: int, roles: bool) -> str:
     for each in shipments:
         bound = each.plan.bound
         schema = _earlier_schema(bound.schema, roles)
-        told += [str(each.name), stored_text(bound.syntax), schema, str(bound.window), str(each.schema)]
+        told += [str(each.name), bound.stored_text, schema, str(bound.window), str(each.schema)]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 

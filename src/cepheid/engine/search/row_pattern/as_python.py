@@ -16,17 +16,8 @@ from cepheid.engine.values.operators import listed
 from cepheid.language import syntax as s
 from cepheid.language.evaluate import function_of
 from cepheid.language.library.operators import known
+from cepheid.language.match_recognize import bound as b
 from cepheid.language.match_recognize.aggregates import aggregate_of
-from cepheid.language.match_recognize.bound import (
-    Aggregated,
-    Column,
-    Labels,
-    MatchNumber,
-    Navigate,
-    RowLabel,
-    SequenceNumber,
-    columns_of,
-)
 
 _numbers = itertools.count()
 _columns: dict[int, dict[str, list[Any]]] = {}  # of the tables that are searched
@@ -37,7 +28,7 @@ _conditions: weakref.WeakValueDictionary[tuple[Any, ...], PathCondition] = weakr
 def number_of(table: pa.Table, conditions: list[s.Expression], holder: Any) -> int:
     """The number under which conditions find the values of a table, as long as there is a holder of it."""
     number = next(_numbers)
-    names = {name for condition in conditions for name in columns_of(condition)}
+    names = {name for condition in conditions for name in b.columns_of(condition)}
     _columns[number] = {name: listed(table.column(name)) for name in names}
     weakref.finalize(holder, _columns.pop, number, None)
     return number
@@ -88,33 +79,33 @@ class _View:
         match expression:
             case s.Literal(value=value):
                 return value
-            case MatchNumber():
+            case b.MatchNumber():
                 return self.number
-            case SequenceNumber():
+            case b.SequenceNumber():
                 return len(self.path)
-            case Navigate():
+            case b.Navigate():
                 places = self.places(expression.labels)
                 if expression.offset >= len(places):
                     return None
                 place = places[expression.offset] if expression.first else places[-1 - expression.offset]
                 row = self.start + place + expression.shift
                 return self.at(expression.inner, row) if self.low <= row < self.high else None
-            case Aggregated(arguments=arguments):
+            case b.Aggregated(arguments=arguments):
                 rows = [self.start + place for place in self.places(expression.labels)]
                 return aggregate_of(expression)([tuple(self.at(part, row) for part in arguments) for row in rows])
         return function_of(expression)(*(self.value(part) for part in s.children(expression)))
 
-    def places(self, labels: Labels) -> list[int]:
+    def places(self, labels: b.Labels) -> list[int]:
         return [place for place, label in enumerate(self.path) if labels is None or label in labels]
 
     def at(self, expression: s.Expression, row: int) -> Any:
         match expression:
             case s.Literal(value=value):
                 return value
-            case Column(name=name):
+            case b.Column(name=name):
                 return known(self.columns[name][row])
-            case RowLabel():
+            case b.RowLabel():
                 return self.path[row - self.start] if 0 <= row - self.start < len(self.path) else None
-            case MatchNumber():
+            case b.MatchNumber():
                 return self.number
         return function_of(expression)(*(self.at(part, row) for part in s.children(expression)))

@@ -15,7 +15,7 @@ from cepheid.engine.data.columns import ColumnLayout, fill
 from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.engine.search.row_pattern.as_python import number_of, path_condition
 from cepheid.engine.search.row_pattern.columns import flags, read
-from cepheid.engine.search.row_pattern.implied import conjuncts, on_start, without_start_conditions
+from cepheid.engine.search.row_pattern.implied import on_start, without_start_conditions
 from cepheid.engine.search.row_pattern.lowering import History, Lowering, Seen, UnfitError, merged
 from cepheid.engine.search.row_pattern.path_state import PathState
 from cepheid.engine.search.row_pattern.points import aggregate_type
@@ -25,15 +25,7 @@ from cepheid.engine.values.python_first import FEW_EVENTS, python_first
 from cepheid.errors import QueryError
 from cepheid.language import pattern as p
 from cepheid.language import syntax as s
-from cepheid.language.match_recognize.bound import (
-    Aggregated,
-    BoundClause,
-    Column,
-    MatchNumber,
-    Navigate,
-    RowLabel,
-    SequenceNumber,
-)
+from cepheid.language.match_recognize import bound as b
 
 BY_COLUMN, ALWAYS, BY_PATH = 0, 1, 2
 
@@ -59,27 +51,27 @@ class Conditions:
 def concerns_rows_alone(expression: s.Expression, label: str) -> bool:
     """Does the condition of a label depend on nothing but the row at hand and its neighbours?"""
     match expression:
-        case Navigate(labels=labels, first=first, offset=offset, inner=inner, shift=shift):
+        case b.Navigate(labels=labels, first=first, offset=offset, inner=inner, shift=shift):
             here = not first and offset == 0 and (labels is None or label in labels)
             parts = list(s.walk(inner))
             return (
                 here
-                and not any(isinstance(part, MatchNumber) for part in parts)
-                and (shift == 0 or not any(isinstance(part, RowLabel) for part in parts))
+                and not any(isinstance(part, b.MatchNumber) for part in parts)
+                and (shift == 0 or not any(isinstance(part, b.RowLabel) for part in parts))
             )
-        case Aggregated() | MatchNumber() | SequenceNumber() | Column() | RowLabel():
+        case b.Aggregated() | b.MatchNumber() | b.SequenceNumber() | b.Column() | b.RowLabel():
             return False
     return all(concerns_rows_alone(part, label) for part in s.children(expression))
 
 
-def path_labels(clause: BoundClause) -> frozenset[str]:
+def path_labels(clause: b.BoundClause) -> frozenset[str]:
     """The labels whose condition looks at the path."""
     return frozenset(
         label for label, condition in clause.conditions.items() if not concerns_rows_alone(condition, label)
     )
 
 
-def start_labels(clause: BoundClause) -> frozenset[str]:
+def start_labels(clause: b.BoundClause) -> frozenset[str]:
     """Those of them whose condition looks at nothing of the path but where it began: not at which label a row got."""
     pattern, first = clause.pattern, None
     if isinstance(pattern, p.Sequence) and isinstance(pattern.parts[0], p.Single):
@@ -89,15 +81,15 @@ def start_labels(clause: BoundClause) -> frozenset[str]:
     return frozenset(label for label in path_labels(clause) if _sees_start(clause.conditions[label], label, first))
 
 
-def number_labels(clause: BoundClause) -> frozenset[str]:
+def number_labels(clause: b.BoundClause) -> frozenset[str]:
     """Those of them whose condition looks at the row and the number of the match alone."""
     return frozenset(label for label in path_labels(clause) if _sees_number(clause.conditions[label], label))
 
 
 def _sees_number(expression: s.Expression, label: str) -> bool:
-    if isinstance(expression, MatchNumber) or concerns_rows_alone(expression, label):
+    if isinstance(expression, b.MatchNumber) or concerns_rows_alone(expression, label):
         return True
-    if isinstance(expression, Navigate | Aggregated | SequenceNumber):
+    if isinstance(expression, b.Navigate | b.Aggregated | b.SequenceNumber):
         return False
     return all(_sees_number(each, label) for each in s.children(expression))
 
@@ -107,18 +99,18 @@ def _sees_start(expression: s.Expression, label: str, first: str | None) -> bool
 
     `first` is a label that the first row of every match has, and no other row.
     """
-    if any(isinstance(node, RowLabel) for node in s.walk(expression)):
+    if any(isinstance(node, b.RowLabel) for node in s.walk(expression)):
         return False
     match expression:
-        case Navigate(labels=labels, first=from_start, offset=offset):
+        case b.Navigate(labels=labels, first=from_start, offset=offset):
             here = labels is not None and label in labels and not from_start and offset == 0
             return labels is None or here or (first is not None and labels == {first})
-        case Aggregated(labels=labels):
+        case b.Aggregated(labels=labels):
             return labels is None
     return all(_sees_start(part, label, first) for part in s.children(expression))
 
 
-def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Conditions:
+def prepare(clause: b.BoundClause, rows: Arranged, compiled: bool = False) -> Conditions:
     """The conditions over these rows; over few of them, what looks at the path runs as Python first."""
     length = rows.table.num_rows
     first = [over_rows(clause, rows, conjunct, "") for conjunct in on_start(clause)]
@@ -133,7 +125,7 @@ def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Cond
             continue
         how[number] = BY_COLUMN
         rest = []
-        for conjunct in conjuncts(condition):
+        for conjunct in s.conjoined(condition):
             if concerns_rows_alone(conjunct, label):
                 holds[number] &= over_rows(clause, rows, conjunct, label)
             else:
@@ -147,18 +139,18 @@ def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Cond
         return Conditions(how, holds, left, *judged(clause, rows.table, left, longest), begins)
 
 
-def over_rows(clause: BoundClause, rows: Arranged, condition: s.Expression, label: str) -> npt.NDArray[np.uint8]:
+def over_rows(clause: b.BoundClause, rows: Arranged, condition: s.Expression, label: str) -> npt.NDArray[np.uint8]:
     """1 for the rows of which a condition holds that concerns rows alone."""
     length = rows.table.num_rows
 
     def resolve(node: s.Expression) -> Any:
-        assert isinstance(node, Navigate)
+        assert isinstance(node, b.Navigate)
         return value(node.inner, lambda inner: at_rows(inner, node.shift), clause.text)
 
     def at_rows(node: s.Expression, shift: int) -> Any:
-        if isinstance(node, RowLabel):
+        if isinstance(node, b.RowLabel):
             return pa.scalar(label)
-        assert isinstance(node, Column)
+        assert isinstance(node, b.Column)
         return shifted(read(rows.table.column(node.name)), rows.bounds, shift)
 
     try:
@@ -167,26 +159,26 @@ def over_rows(clause: BoundClause, rows: Arranged, condition: s.Expression, labe
         raise _no_truth(clause, condition) from None
 
 
-def _no_truth(clause: BoundClause, condition: s.Expression) -> QueryError:
+def _no_truth(clause: b.BoundClause, condition: s.Expression) -> QueryError:
     message = "a condition is true or false"
     return QueryError(message, text=clause.text or None, start=condition.span[0], end=condition.span[1], code="types")
 
 
-def check_truth(clause: BoundClause, condition: s.Expression, table: pa.Table) -> None:
+def check_truth(clause: b.BoundClause, condition: s.Expression, table: pa.Table) -> None:
     """Raises if a condition that looks at the path has operands that do not fit: tried on no row at all."""
     empty = table.schema.empty_table()
 
     def resolve(node: s.Expression) -> Any:
         match node:
-            case Navigate(inner=RowLabel()):
+            case b.Navigate(inner=b.RowLabel()):
                 return pa.array([], pa.string())
-            case Navigate(inner=inner):
+            case b.Navigate(inner=inner):
                 return value(inner, resolve, clause.text)
-            case Column(name=name):
+            case b.Column(name=name):
                 return read(empty.column(name))
-            case RowLabel():
+            case b.RowLabel():
                 return pa.array([], pa.string())
-            case Aggregated():
+            case b.Aggregated():
                 kinds = [value(argument, resolve, clause.text).type for argument in node.arguments]
                 return pa.array([], aggregate_type(node, kinds, clause.text))
         return pa.array([], pa.int64())
@@ -216,7 +208,7 @@ def shifted(column: pa.Array, bounds: npt.NDArray[np.int64], shift: int) -> pa.A
 
 
 def judged(
-    clause: BoundClause, table: pa.Table, left: Mapping[str, Sequence[s.Expression]], longest: int
+    clause: b.BoundClause, table: pa.Table, left: Mapping[str, Sequence[s.Expression]], longest: int
 ) -> tuple[PathState, Predicate, Seen | None]:
     """What the search keeps and hands over for the conditions on the path of some labels, and their predicate."""
     if not left:

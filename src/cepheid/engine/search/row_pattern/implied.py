@@ -13,15 +13,7 @@ import pyarrow as pa
 
 from cepheid.language import pattern as p
 from cepheid.language import syntax as s
-from cepheid.language.match_recognize.bound import (
-    Aggregated,
-    BoundClause,
-    Column,
-    MatchNumber,
-    Navigate,
-    RowLabel,
-    SequenceNumber,
-)
+from cepheid.language.match_recognize import bound as b
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -47,13 +39,6 @@ def needed_labels(pattern: p.Pattern) -> frozenset[str]:
     return frozenset()
 
 
-def conjuncts(condition: s.Expression) -> list[s.Expression]:
-    """The conditions that AND joins."""
-    if isinstance(condition, s.And):
-        return [part for operand in condition.operands for part in conjuncts(operand)]
-    return [condition]
-
-
 def all_of(parts: list[s.Expression]) -> s.Expression:
     """Conditions, joined by AND."""
     return parts[0] if len(parts) == 1 else s.And(tuple(parts))
@@ -61,9 +46,9 @@ def all_of(parts: list[s.Expression]) -> s.Expression:
 
 def is_start(node: s.Expression, pattern: p.Pattern) -> bool:
     """Does it read the first row of the match, or a row before it, and nothing of the path?"""
-    if not isinstance(node, Navigate) or node.offset or node.shift > 0:
+    if not isinstance(node, b.Navigate) or node.offset or node.shift > 0:
         return False
-    if any(isinstance(part, RowLabel | MatchNumber) for part in s.walk(node.inner)):
+    if any(isinstance(part, b.RowLabel | b.MatchNumber) for part in s.walk(node.inner)):
         return False
     if node.first:
         return node.labels is None or p.edge(pattern) <= node.labels
@@ -78,14 +63,14 @@ def _occurs_once(pattern: p.Pattern, label: str) -> bool:
     return times == 1 and p.Single(label) in parts
 
 
-def implied_window(clause: BoundClause) -> int | timedelta | None:
+def implied_window(clause: b.BoundClause) -> int | timedelta | None:
     """How much later than the first row the last row of a match can be: it is less than this. None: nothing says so."""
     if not clause.order_by or clause.order_by[0].descending:
         return None
     found: list[int | timedelta] = []
     for label in p.edge(clause.pattern, last=True):
         condition = clause.conditions.get(label)
-        limits = [_limit(clause, label, part) for part in conjuncts(condition)] if condition is not None else []
+        limits = [_limit(clause, label, part) for part in s.conjoined(condition)]
         known = [limit for limit in limits if limit is not None]
         if not known or len({type(limit) for limit in (*found, *known)}) > 1:
             return None
@@ -93,7 +78,7 @@ def implied_window(clause: BoundClause) -> int | timedelta | None:
     return max(found) if found else None
 
 
-def _limit(clause: BoundClause, label: str, condition: s.Expression) -> int | timedelta | None:
+def _limit(clause: b.BoundClause, label: str, condition: s.Expression) -> int | timedelta | None:
     """The window that one condition of the last row implies: `t - start.t <= limit` or `t <= start.t + limit`."""
     if not isinstance(condition, s.Comparison) or condition.operator not in _MIRRORED:
         return None
@@ -113,7 +98,7 @@ def _limit(clause: BoundClause, label: str, condition: s.Expression) -> int | ti
         return None
     if not _is_time(clause, here) or not _is_time(clause, start) or not is_start(start, clause.pattern):
         return None
-    assert isinstance(here, Navigate)
+    assert isinstance(here, b.Navigate)
     if here.first or here.offset or here.shift or not (here.labels is None or label in here.labels):
         return None
     least = 0 if operator == "<" else 1
@@ -122,11 +107,11 @@ def _limit(clause: BoundClause, label: str, condition: s.Expression) -> int | ti
     return limit + least
 
 
-def _is_time(clause: BoundClause, node: s.Expression) -> bool:
-    return isinstance(node, Navigate) and node.shift == 0 and node.inner == Column(clause.order_by[0].column)
+def _is_time(clause: b.BoundClause, node: s.Expression) -> bool:
+    return isinstance(node, b.Navigate) and node.shift == 0 and node.inner == b.Column(clause.order_by[0].column)
 
 
-def window_of(clause: BoundClause, table: pa.Table) -> int | None:
+def window_of(clause: b.BoundClause, table: pa.Table) -> int | None:
     """The window of a clause over a table, in steps of its first sort key: the stated one, or a shorter implied one."""
     implied = implied_window(clause)
     if implied is None or clause.partial:
@@ -139,43 +124,43 @@ def window_of(clause: BoundClause, table: pa.Table) -> int | None:
     return max(min(length, length if clause.within is None else clause.within), 1)
 
 
-def on_start(clause: BoundClause) -> list[s.Expression]:
+def on_start(clause: b.BoundClause) -> list[s.Expression]:
     """Conditions of labels that every match has, which read its first row alone; as conditions of that row."""
     if clause.partial:  # what is not complete lacks some of these labels
         return []
     return [
         at_hand(part)
         for label in sorted(needed_labels(clause.pattern) & clause.conditions.keys())
-        for part in conjuncts(clause.conditions[label])
+        for part in s.conjoined(clause.conditions[label])
         if _reads_start_alone(part, clause.pattern)
     ]
 
 
-def without_start_conditions(clause: BoundClause) -> BoundClause:
+def without_start_conditions(clause: b.BoundClause) -> b.BoundClause:
     """The clause without the conditions that `on_start` has."""
     if clause.partial:
         return clause
     conditions = dict(clause.conditions)
     for label in needed_labels(clause.pattern) & conditions.keys():
-        rest = [part for part in conjuncts(conditions[label]) if not _reads_start_alone(part, clause.pattern)]
-        if len(rest) < len(conjuncts(conditions[label])):
+        rest = [part for part in s.conjoined(conditions[label]) if not _reads_start_alone(part, clause.pattern)]
+        if len(rest) < len(s.conjoined(conditions[label])):
             conditions[label] = all_of(rest) if rest else s.Literal(True)
     return replace(clause, conditions=conditions)
 
 
 def _reads_start_alone(condition: s.Expression, pattern: p.Pattern) -> bool:
-    reads = [node for node in s.walk(condition) if isinstance(node, Navigate)]
+    reads = [node for node in s.walk(condition) if isinstance(node, b.Navigate)]
     return bool(reads) and _is_of(condition, pattern)
 
 
 def _is_of(node: s.Expression, pattern: p.Pattern) -> bool:
-    if isinstance(node, Navigate):
+    if isinstance(node, b.Navigate):
         return is_start(node, pattern)
-    if isinstance(node, Aggregated | RowLabel | MatchNumber | SequenceNumber | Column):
+    if isinstance(node, b.Aggregated | b.RowLabel | b.MatchNumber | b.SequenceNumber | b.Column):
         return False
     return all(_is_of(part, pattern) for part in s.children(node))
 
 
 def at_hand(node: s.Expression) -> s.Expression:
     """The same, with the row at hand in place of the first row."""
-    return Navigate(node.inner, shift=node.shift) if isinstance(node, Navigate) else s.rebuild(node, at_hand)
+    return b.Navigate(node.inner, shift=node.shift) if isinstance(node, b.Navigate) else s.rebuild(node, at_hand)

@@ -26,16 +26,7 @@ from cepheid.engine.values.operators import whole
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.functions import find_function
-from cepheid.language.match_recognize.bound import (
-    Aggregated,
-    Column,
-    Labels,
-    MatchNumber,
-    Navigate,
-    RowLabel,
-    SequenceNumber,
-    columns_of,
-)
+from cepheid.language.match_recognize import bound as b
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
 from cepheid.language.whole import LEAST
@@ -63,18 +54,18 @@ class UnfitError(Exception):
 def merged(expression: s.Expression) -> s.Expression:
     """Functions of values of one and the same row, as one expression at that row.
 
-    >>> price = Navigate(Column("price"), frozenset({"A"}))
+    >>> price = b.Navigate(b.Column("price"), frozenset({"A"}))
     >>> merged(s.Arithmetic("*", price, s.Literal(2)))
     Navigate(inner=Arithmetic(operator='*', left=Column(name='price'), right=Literal(value=2), ...), ...)
     """
-    if isinstance(expression, s.Literal | Navigate | Aggregated | MatchNumber | SequenceNumber):
+    if isinstance(expression, s.Literal | b.Navigate | b.Aggregated | b.MatchNumber | b.SequenceNumber):
         return expression
     found = s.rebuild(expression, merged)
     places = {_where(part) for part in s.children(found) if not isinstance(part, s.Literal)}
     if not _is_strict(found) or len(places) != 1 or None in places:
         return found
-    first = next(part for part in s.children(found) if isinstance(part, Navigate))
-    return replace(first, inner=s.rebuild(found, lambda part: part.inner if isinstance(part, Navigate) else part))
+    first = next(part for part in s.children(found) if isinstance(part, b.Navigate))
+    return replace(first, inner=s.rebuild(found, lambda part: part.inner if isinstance(part, b.Navigate) else part))
 
 
 def _is_strict(node: s.Expression) -> bool:
@@ -86,7 +77,9 @@ def _is_strict(node: s.Expression) -> bool:
 
 
 def _where(expression: s.Expression) -> tuple[Any, ...] | None:
-    if not isinstance(expression, Navigate) or any(isinstance(n, RowLabel | MatchNumber) for n in s.walk(expression)):
+    if not isinstance(expression, b.Navigate) or any(
+        isinstance(n, b.RowLabel | b.MatchNumber) for n in s.walk(expression)
+    ):
         return None
     return (expression.labels, expression.first, expression.offset, expression.shift, expression.final)
 
@@ -122,7 +115,7 @@ class Lowering:
     text: str
     columns: dict[s.Expression, tuple[str, str]] = field(default_factory=dict)  # the name and the kind of each
     values: dict[str, pa.Array] = field(default_factory=dict)  # by these names
-    sets: list[Labels] = field(default_factory=lambda: [None])
+    sets: list[b.Labels] = field(default_factory=lambda: [None])
     rows: list[tuple[int, ...]] = field(default_factory=list)  # the slots of `at`
     aggregates: list[tuple[int, int, int, str]] = field(default_factory=list)
     asks: list[tuple[int, ...]] = field(default_factory=list)  # of the condition at hand, see judge.py
@@ -161,16 +154,16 @@ class Lowering:
         match expression:
             case s.Literal(value=value):
                 return _constant(value)
-            case MatchNumber():
+            case b.MatchNumber():
                 self.numbers = True
                 return self.kept("number", DataType.INT, (f"counted[{j.NUMBER}]", "False")), WHOLE
-            case SequenceNumber():
-                return self.aggregate(Aggregated("count", ()))
-            case Aggregated():
+            case b.SequenceNumber():
+                return self.aggregate(b.Aggregated("count", ()))
+            case b.Aggregated():
                 return self.aggregate(expression)
-            case Navigate():
+            case b.Navigate():
                 return self.navigate(expression)
-            case Column() | RowLabel():
+            case b.Column() | b.RowLabel():
                 raise UnfitError
         return self.apply(expression)
 
@@ -184,23 +177,23 @@ class Lowering:
         longest: dict[int, int] = {}  # of lists that are compared with a list of constants, by the aggregate
         for node in s.walk(condition):
             match node:
-                case s.Comparison(left=Aggregated() as found, right=s.Call(function="array", arguments=constants)):
+                case s.Comparison(left=b.Aggregated() as found, right=s.Call(function="array", arguments=constants)):
                     every = found.function in _LISTS and not (found.distinct or found.filtered)
-                    if every and found.arguments == (RowLabel(),):  # no label is NULL, which lists may leave out
+                    if every and found.arguments == (b.RowLabel(),):  # no label is NULL, which lists may leave out
                         longest[id(found)] = len(constants)
-                case MatchNumber():
+                case b.MatchNumber():
                     self.numbers = True
-                case SequenceNumber():
-                    self.aggregate(Aggregated("count", ()))
-                case Navigate(inner=inner):
+                case b.SequenceNumber():
+                    self.aggregate(b.Aggregated("count", ()))
+                case b.Navigate(inner=inner):
                     place = (self.group(node.labels), int(node.first), node.offset, node.shift)
-                    for name in columns_of(inner) or ("",):
+                    for name in b.columns_of(inner) or ("",):
                         self.at_row(j.ASK_ROW, place, self.raw(name))
-                    if any(isinstance(part, RowLabel) for part in s.walk(inner)):
+                    if any(isinstance(part, b.RowLabel) for part in s.walk(inner)):
                         self.label_at(place)
-                case Aggregated():
-                    names = tuple(self.raw(name) for name in sorted(columns_of(node)))
-                    labelled = any(isinstance(part, RowLabel) for part in s.walk(node))
+                case b.Aggregated():
+                    names = tuple(self.raw(name) for name in sorted(b.columns_of(node)))
+                    labelled = any(isinstance(part, b.RowLabel) for part in s.walk(node))
                     once = node.distinct and node.function in ("count", "min", "max")
                     most = longest.get(id(node), 0)
                     self.histories[History(self.group(node.labels), names, labelled, once, most)] = None
@@ -214,7 +207,7 @@ class Lowering:
 
     def column(self, inner: s.Expression) -> tuple[str, str]:
         """The values of an expression of one row, for every row: the name of a column, and what they are."""
-        if any(isinstance(part, RowLabel | MatchNumber) for part in s.walk(inner)):
+        if any(isinstance(part, b.RowLabel | b.MatchNumber) for part in s.walk(inner)):
             raise UnfitError
         if inner not in self.columns:
             values = row_values(inner, self.table, self.text)
@@ -224,7 +217,7 @@ class Lowering:
             self.columns[inner] = name, kind
         return self.columns[inner]
 
-    def group(self, labels: Labels) -> int:
+    def group(self, labels: b.Labels) -> int:
         if labels not in self.sets:
             self.sets.append(labels)
         return self.sets.index(labels)
@@ -234,9 +227,9 @@ class Lowering:
         if asked not in self.asks:
             self.asks.append(asked)
 
-    def navigate(self, node: Navigate) -> Lowered:
+    def navigate(self, node: b.Navigate) -> Lowered:
         place = (self.group(node.labels), int(node.first), node.offset, node.shift)
-        if isinstance(node.inner, RowLabel):
+        if isinstance(node.inner, b.RowLabel):
             return self.label_at(place), STRING
         name, kind = self.column(node.inner)
         return self.at_row(j.ASK_ROW, place, name), kind
@@ -264,7 +257,7 @@ class Lowering:
             self.counted += size
         return self.slots[name]
 
-    def aggregate(self, node: Aggregated, limit: int | None = None) -> Lowered:
+    def aggregate(self, node: b.Aggregated, limit: int | None = None) -> Lowered:
         """What the search keeps; with a limit, values above it need not be told apart."""
         chosen = node.distinct or node.order or node.filtered
         if chosen or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
@@ -310,7 +303,7 @@ class Lowering:
             return self.chosen(_CHOOSING[node.function], node.arguments)
         limit = _limit(node)
         parts = [
-            self.aggregate(part, limit) if isinstance(part, Aggregated) else self.value(part)
+            self.aggregate(part, limit) if isinstance(part, b.Aggregated) else self.value(part)
             for part in s.children(node)
         ]
         values, kinds = tuple(value for value, _ in parts), [kind for _, kind in parts]
@@ -374,7 +367,7 @@ def _limit(node: s.Expression) -> int | None:
     """
     if not isinstance(node, s.Comparison | s.Between | s.Membership):
         return None
-    rest = [part for part in s.children(node) if not isinstance(part, Aggregated)]
+    rest = [part for part in s.children(node) if not isinstance(part, b.Aggregated)]
     values = [part.value for part in rest if isinstance(part, s.Literal)]
     numbers = [value for value in values if isinstance(value, int | float) and abs(value) < 2**53]
     one = len(rest) == len(s.children(node)) - 1
@@ -449,7 +442,7 @@ def row_values(inner: s.Expression, table: pa.Table, text: str) -> pa.Array:
     """An expression of one row, for every row."""
 
     def resolve(node: s.Expression) -> Any:
-        if isinstance(node, Column):
+        if isinstance(node, b.Column):
             return read(table.column(node.name))
         raise UnfitError
 

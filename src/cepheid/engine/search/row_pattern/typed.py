@@ -14,18 +14,10 @@ from cepheid.engine.values.operators import Column as Values
 from cepheid.engine.values.operators import constant
 from cepheid.language import syntax as s
 from cepheid.language.library.scalars import CHOOSING
-from cepheid.language.match_recognize.bound import (
-    Aggregated,
-    BoundClause,
-    Column,
-    MatchNumber,
-    Navigate,
-    RowLabel,
-    SequenceNumber,
-)
+from cepheid.language.match_recognize import bound as b
 
 
-def typed(clause: BoundClause, schema: pa.Schema) -> BoundClause:
+def typed(clause: b.BoundClause, schema: pa.Schema) -> b.BoundClause:
     """The clause over a table of this schema; a QueryError points at operands that do not fit."""
     empty = with_keys(schema.empty_table(), clause.keys, clause.text)
     conditions = {label: _typed(condition, empty, clause.text)[0] for label, condition in clause.conditions.items()}
@@ -38,16 +30,16 @@ def _typed(node: s.Expression, table: pa.Table, text: str) -> tuple[s.Expression
     match node:
         case s.Literal(value=value):
             return node, constant(value)
-        case Column(name=name):
+        case b.Column(name=name):
             return node, read(table.column(name))
-        case RowLabel():
+        case b.RowLabel():
             return node, pa.array([], pa.string())
-        case MatchNumber() | SequenceNumber():
+        case b.MatchNumber() | b.SequenceNumber():
             return node, pa.array([], pa.int64())
-        case Navigate(inner=inner):
+        case b.Navigate(inner=inner):
             found, values = _typed(inner, table, text)
             return replace(node, inner=found), pa.array([], values.type)
-        case Aggregated(arguments=arguments):
+        case b.Aggregated(arguments=arguments):
             parts = [_typed(argument, table, text) for argument in arguments]
             kind = aggregate_type(node, [values.type for _, values in parts], text)
             return replace(node, arguments=tuple(part for part, _ in parts)), pa.array([], kind)

@@ -8,7 +8,6 @@ had passed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -48,7 +47,7 @@ def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata
     bound = plan.bound
     automaton = automaton_of(bound)
     assert isinstance(automaton, Automaton)
-    asked = replace(bound.syntax, output=s.Output())  # queries that wait for something else have the same runs
+    asked = bound.asking(output=s.Output()).syntax  # queries that wait for something else have the same runs
     key = ("given up", asked, plan.limits, *span)
     found, given_up, ends = once(events, key, lambda: _given_up(bound, automaton, events, beginnings))
     return found.take(np.flatnonzero(given_up & _waits(bound, automaton)[ends]))

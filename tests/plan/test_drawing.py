@@ -3,18 +3,21 @@
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from cepheid.draw.automaton import Arc, automaton_svg
+import cepheid
+from cepheid.flink import Pattern
 from cepheid.language.check import check
 from cepheid.language.sase.parse import parse
+from cepheid.plan.drawing import Arc, query_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 QUERIES = sorted(Path("tests/queries").glob("*.cepheid"))
 
 
 def drawn(text: str, *arcs: Arc) -> ET.Element:
-    return ET.fromstring(automaton_svg(check(parse(text)), arcs))
+    return ET.fromstring(query_svg(check(parse(text)), arcs))
 
 
 def texts(svg: ET.Element) -> list[str]:
@@ -35,10 +38,32 @@ def test_states_conditions_and_what_must_not_happen() -> None:
     assert any(text.startswith("no Register b with") for text in texts(svg))
 
 
+def edges(svg: ET.Element) -> int:
+    return len([path for path in svg.iter(f"{SVG}path") if path.get("marker-end")])
+
+
 def test_kleene_has_a_loop_and_edges_of_the_window_have_a_place() -> None:
     svg = drawn("PATTERN SEQ(!(X x), A+ a[], !(Y y)) WITHIN 5")
-    assert "more" in texts(svg)
-    assert {"no X x", "no Y y"} <= set(texts(svg))
+    assert edges(svg) == 2
+    assert {"A+ a[]", "no X x", "then no Y y"} <= set(texts(svg))
+
+
+def test_any_order_of_many_parts_has_an_edge_for_each_two() -> None:
+    parts = ", ".join(f"T{number} x{number}" for number in range(9))
+    assert edges(drawn(f"PATTERN AND({parts}) WITHIN 5")) == 9 + 9 * 8
+
+
+def test_a_clause_and_a_flink_pattern_are_drawn_by_the_same_hand() -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B* C?) DEFINE B AS B.x > 1, C AS C.x < 2)"
+    svg = ET.fromstring(cepheid.query(clause).svg())
+    assert texts(svg)[:4] == ["start", "A", "B", "C"]
+    assert "B.x > 1" in texts(svg)
+    assert edges(svg) == 5
+    pattern = Pattern.begin("a").where("x > 1").not_followed_by("n").where("x = 9").followed_by("b").one_or_more()
+    svg = ET.fromstring(cepheid.query(pattern).svg(pa.table({"ts": [1], "x": [1]})))
+    assert texts(svg)[:3] == ["start", "a", "b"]
+    assert {"x > 1", "no n with x = 9"} <= set(texts(svg))
+    assert edges(svg) == 3
 
 
 def test_arcs_bear_their_scores() -> None:
