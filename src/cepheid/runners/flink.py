@@ -111,6 +111,11 @@ class FlinkLanguage(PatternLanguage):
         """The pattern."""
         return self.pattern
 
+    @property
+    def known_by(self) -> str:
+        """Its text: a builder makes a new pattern in every call, and the text says all that is in it."""
+        return str(self.pattern)
+
     def asked(self, keywords: Mapping[str, object]) -> FlinkOptions:
         """The options of a call, with the values of parameters."""
         return FlinkOptions.from_keywords({**keywords, "parameters": self.parameters or None})

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ RECORD = "cepheid-stream.json"  # in a checkpoint: what it was written by
 _MARK = re.compile(r"SubqueryAlias (cepheid_[0-9a-f]{32})")
 _log = logging.getLogger("cepheid.stream")
 _announced: dict[str, Announced] = {}  # streams of this process, by the mark in their plans
-_listening: set[str] = set()  # sessions whose starts are heard
+_listening: dict[str, Any] = {}  # the listeners of sessions whose starts are heard, as Java has them
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,7 @@ def announce(outcome: DataFrame, announced: Announced) -> DataFrame:
     if not hasattr(session, "_jsparkSession"):
         _check_connect(session, announced.shards)
         return outcome
-    known = session._jsparkSession.sessionUUID()
-    if known not in _listening:
-        listen(session)
-        _listening.add(known)
+    listen(session)
     mark = f"cepheid_{uuid.uuid4().hex}"
     _announced[mark] = announced
     return outcome.alias(mark)
@@ -88,11 +84,18 @@ def _check_connect(session: Session, shards: int) -> None:
 
 
 def listen(session: Session) -> None:
-    """Has Spark tell of every stream that a session starts."""
+    """Has Spark tell of every stream that a session starts.
+
+    Spark is asked whether it still does: it removes a listener during whose call somebody stops the query.
+    """
+    known, streams = session._jsparkSession.sessionUUID(), session.streams._jsqm
+    if known in _listening and any(_listening[known].equals(each) for each in streams.listListeners()):
+        return
     gateway = session.sparkContext._gateway
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     wrapper = gateway.jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper
-    session.streams._jsqm.addListener(wrapper(Starts(session)))
+    _listening[known] = wrapper(Starts(session))
+    streams.addListener(_listening[known])
 
 
 class Starts:
@@ -238,5 +241,8 @@ def _fail(jvm: Any, execution: Any, error: CepheidError) -> None:
     kind = jvm.org.apache.spark.sql.streaming.StreamingQueryException
     failed = kind(str(error), cause, "STREAM_FAILED", nothing)
     getattr(execution, "streamDeathCause_$eq")(failed)
-    # Stopping waits for the thread that waits for us.
-    threading.Thread(target=execution.stop, daemon=True).start()
+    # As `stop` does, but without its interrupt: Spark removes a listener that is interrupted, and no later start of
+    # the session would be heard. The query ends by itself before its first micro-batch.
+    state = execution.state()
+    ended = f"{state.get().getClass().getPackageName()}.TERMINATED$"
+    state.set(jvm.java.lang.Class.forName(ended).getField("MODULE$").get(None))
