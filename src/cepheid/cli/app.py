@@ -49,7 +49,7 @@ class _Commands(TyperGroup):
         """In the order of the help."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: object, cmd_name: str) -> Any:
         """Loads one."""
         if cmd_name not in COMMANDS:
             return None
