@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 
 import cepheid
 from bench.measure import on_one_core, print_table, save
+from cepheid.flink import Pattern
 from cepheid.simulate.imprecise import imprecise_query, imprecise_series
 
 BUDGET = 20.0  # seconds for one call
@@ -281,7 +283,7 @@ def many_matches() -> Iterator[Row]:
 
 def texts() -> Iterator[Row]:
     """Conditions on texts of two events."""
-    for condition in ("a.s LIKE b.u", "concat(a.s, b.s) LIKE '%name1name2%'"):
+    for condition in ("a.s LIKE b.u", "concat(a.s, b.s) LIKE '%name1name2%'", "(a.s LIKE b.u OR a.y < b.y - 990)"):
         text = f"SEQ(A a, B b) WHERE {condition} WITHIN 400"
         yield row_of(f"texts: {condition}", (2_000, 4_000), text, "SEQ(A a, B b) WHERE a.s = b.s WITHIN 400")
 
@@ -314,6 +316,82 @@ def any_orders() -> Iterator[Row]:
         calls = (match(table, f"PATTERN {operator}({names}) WITHIN 20") for operator in ("AND", "SEQ"))
         points.append(Point("components", number, 300, *calls))
     yield Row("AND beside SEQ", points)
+
+
+def whole_groups() -> Iterator[Row]:
+    """Next match with a condition on a whole group, beside the same pattern without it."""
+    for pattern, condition in (
+        ("SEQ(A a, (B b, C c)+, D d)", "sum(b[].x) < 2"),
+        ("SEQ(A a, B{2,4} b[], C? c, D d)", "sum(b[].x) < 2"),
+        ("SEQ(A a, (B b | C c)+, D d)", "b[b.LEN].x > a.x"),
+    ):
+        text = pattern + " WHERE skip_till_next_match {{ {} }} WITHIN 40"
+        name = f"{pattern}, {condition}"
+        yield row_of(name, (2_000, 4_000, 8_000), text.format(condition), text.format("a.x > 0"))
+
+
+def unsure_events() -> Iterator[Row]:
+    """Events that may not have happened: optional and Kleene parts, beside the plain sequence."""
+    for pattern in ("SEQ(A a, B? b, C+ c[], D d)", "SEQ(A a, (B b | C c), D d)"):
+        points = []
+        for events in (500, 1_000, 2_000):
+            table = mixed_events(events)
+            table = table.append_column("p", pa.array(0.5 + np.asarray(table.column("x")) / 2))
+            texts = [f"PATTERN {each} WHERE [id] WITHIN 400" for each in (pattern, "SEQ(A a, B b, C c, D d)")]
+            points.append(Point("events", events, events, *(match(table, text, existence="p") for text in texts)))
+        yield Row(f"existence: {pattern}", points)
+
+
+def summaries() -> Iterator[Row]:
+    """Totals where the window ends inside a partition, beside a window that only ties events."""
+    for condition in ("a.id = b.id", "a.x < b.x", "a.x < c.x"):
+        points = []
+        for events in (2_000, 4_000, 8_000):
+            table = mixed_events(events)
+            text = f"PATTERN SEQ(A a, B b, C c) WHERE {{}} WITHIN {events // 2} SUMMARISE count(*) AS n, sum(c.y) AS t"
+            calls = match(table, text.format(condition)), match(table, text.format("a.x > 0"))
+            points.append(Point("events", events, events, *calls))
+        yield Row(f"SUMMARISE: {condition}", points)
+
+
+def several_groups() -> Iterator[Row]:
+    """Several Kleene groups with aggregates under NON-OVERLAP, beside one group."""
+    text = "SEQ({}, D d) WHERE skip_till_next_match {{ {} }} WITHIN 200 OUTPUT NON-OVERLAP"
+    cliff = text.format("A+ a[], B+ b[], C+ c[]", "a[i].x > avg(a[..i-1].x) AND b[i].y < avg(b[..i-1].y)")
+    smooth = text.format("A+ a[], B b, C c", "a[i].x > avg(a[..i-1].x)")
+    yield row_of("several groups, NON-OVERLAP", (5_000, 10_000, 20_000), cliff, smooth)
+
+
+def diagnoses() -> Iterator[Row]:
+    """`why` beside the query itself."""
+    points = []
+    for events in (2_000, 4_000, 8_000):
+        table = mixed_events(events)
+        query = cepheid.query("PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x WITHIN 100")
+
+        def explained(query: Any = query, table: pa.Table = table) -> int:
+            return len(str(query.why(table)))
+
+        points.append(Point("events", events, events, explained, partial(query.match, table)))
+    yield Row("why", points)
+
+
+def user_functions() -> Iterator[Row]:
+    """A Flink pattern whose condition calls a user's function, beside one that does not."""
+
+    @cepheid.function
+    def doubled(y: int) -> int:
+        return 2 * y
+
+    points = []
+    for events in (5_000, 10_000, 20_000):
+        table = mixed_events(events)
+        begin = Pattern.begin("a").where("type = 'A'").followed_by("b")
+        calls = []
+        for condition in ("doubled(y) > doubled(a.y) + 1800", "2 * y > 2 * a.y + 1800"):
+            calls.append(partial(cepheid.match, table, begin.where(condition).within(50), time="ts"))
+        points.append(Point("events", events, events, *calls))
+    yield Row("Flink pattern, a user's function", points)
 
 
 FIRST = """
@@ -395,6 +473,12 @@ ROWS = (
     texts,
     limits,
     any_orders,
+    whole_groups,
+    unsure_events,
+    summaries,
+    several_groups,
+    diagnoses,
+    user_functions,
     first_answers,
     streams,
 )

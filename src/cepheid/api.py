@@ -85,7 +85,7 @@ class Query(CheckedQuery, LanguageQuery):
     @overload
     def match(self, events: Any, *, output: Literal["rows"] = ..., **options: Unpack[MatchKeywords]) -> Any: ...
 
-    def match(self, events: Any, **options: Any) -> Any:
+    def match(self, events: object, **options: object) -> Any:
         """The matches of this query; see `cepheid.match`."""
         return super().match(events, **options)
 
@@ -107,7 +107,7 @@ class Query(CheckedQuery, LanguageQuery):
         parts = [part for part in s.conjoined(self.syntax.where) if isinstance(part, s.Equivalence)]
         return tuple(dict.fromkeys(name for part in parts for name, _ in part.tests))
 
-    def with_parameters(self, parameters: Mapping[str, Any] | None) -> Query:
+    def with_parameters(self, parameters: Mapping[str, object] | None) -> Query:
         """The same with more values; one that the query does not name is a mistake."""
         if parameters is None:
             return self
@@ -117,7 +117,7 @@ class Query(CheckedQuery, LanguageQuery):
 
     @bounded
     def explain(  # type: ignore[override]
-        self, events: Any = None, *, analyze: bool = False, **options: Unpack[MatchKeywords]
+        self, events: object = None, *, analyze: bool = False, **options: Unpack[MatchKeywords]
     ) -> Explanation:
         """The logical and physical plan, the engine and why; with `analyze=True` also what each step saw."""
         _check_near(options, "analyze")
@@ -125,7 +125,7 @@ class Query(CheckedQuery, LanguageQuery):
 
     @bounded
     def why(  # type: ignore[override]
-        self, events: Any, *, most_events: int | None = None, **options: Unpack[PlanKeywords]
+        self, events: object, *, most_events: int | None = None, **options: Unpack[PlanKeywords]
     ) -> Diagnosis:
         """Why it finds nothing, or too little; see `cepheid.why`."""
         from cepheid.diagnose.diagnose import MOST_EVENTS, diagnose
@@ -136,7 +136,7 @@ class Query(CheckedQuery, LanguageQuery):
 
     def live(  # type: ignore[override]
         self,
-        schema: Any,
+        schema: object,
         *,
         delay: Length = 0,
         state: bytes | None = None,
@@ -172,7 +172,7 @@ class Query(CheckedQuery, LanguageQuery):
         """
         return clause_of(self.syntax, self.text, self.parameters, dialect=dialect, time=time, type=type)
 
-    def svg(self, events: Any = None) -> str:
+    def svg(self, events: object = None) -> str:
         """The automaton as a drawing, in the colours of where it is shown."""
         return query_svg(self.syntax)
 
@@ -191,7 +191,7 @@ def query(text: RowQuery, parameters: Mapping[str, Any] | None = None) -> RowQue
 def query(text: FlinkQuery | FlinkPattern, parameters: Mapping[str, Any] | None = None) -> FlinkQuery: ...
 
 
-def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | RowQuery | FlinkQuery:
+def query(text: object, parameters: Mapping[str, object] | None = None) -> Query | RowQuery | FlinkQuery:
     """A query from its text, or from a pattern built in Python; a QueryError points at what is wrong.
 
     The text is in Cepheid's own language, or a MATCH_RECOGNIZE clause.
@@ -232,7 +232,7 @@ def _checked(text: str) -> s.QuerySyntax:
     return check(parse(text), text)
 
 
-def check_parameters(parameters: Any) -> None:
+def check_parameters(parameters: object) -> None:
     """Parameters have names."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise QueryError(
@@ -242,7 +242,7 @@ def check_parameters(parameters: Any) -> None:
         )
 
 
-def _check_used(parameters: Mapping[str, Any] | None, queries: Iterable[object]) -> None:
+def _check_used(parameters: Mapping[str, object] | None, queries: Iterable[object]) -> None:
     """A parameter that no query names is a mistake."""
     if not parameters:
         return
@@ -256,7 +256,7 @@ def _check_used(parameters: Mapping[str, Any] | None, queries: Iterable[object])
             )
 
 
-def _check_near(options: Mapping[str, Any], own: str) -> None:
+def _check_near(options: Mapping[str, object], own: str) -> None:
     """An option that is misspelt may be one of this call alone."""
     for name in options:
         if name not in MatchKeywords.__annotations__ and closest(name, [own]):
@@ -264,7 +264,7 @@ def _check_near(options: Mapping[str, Any], own: str) -> None:
 
 
 def sase_query(
-    text: Any, parameters: Mapping[str, Any] | None = None, refusal: str = "{} cannot be used here"
+    text: Any, parameters: Mapping[str, object] | None = None, refusal: str = "{} cannot be used here"
 ) -> Query:
     """The same for what takes queries in Cepheid's own language only; `refusal` says why, with {} for the language."""
     found: Query | PatternQuery = query(text, parameters)
@@ -311,7 +311,7 @@ def match(
 
 
 @bounded
-def match(events: Any, query: Any, **options: Any) -> Any:
+def match(events: object, query: Any, **options: Any) -> Any:
     """The matches of a query in a table of events, as a table of the same kind.
 
     `events` is a pyarrow, pandas, polars or PySpark table. Several queries, {"name": query, ...}, share one pass, and
@@ -342,7 +342,7 @@ def match(events: Any, query: Any, **options: Any) -> Any:
     return result
 
 
-def _named_queries(named: Mapping[str, Any], parameters: Mapping[str, Any] | None) -> dict[str, LanguageQuery]:
+def _named_queries(named: Mapping[str, Any], parameters: Mapping[str, object] | None) -> dict[str, LanguageQuery]:
     """Several queries with names; a parameter that none of them names is a mistake."""
     queries: dict[str, Any] = {name: as_query(each, parameters) for name, each in named.items()}
     _check_used(parameters, queries.values())
@@ -351,7 +351,7 @@ def _named_queries(named: Mapping[str, Any], parameters: Mapping[str, Any] | Non
 
 @bounded
 def fit(
-    history: Any,
+    history: object,
     query: AnyQuery,
     *,
     loss: float | Mapping[str, float] | None = None,
@@ -377,7 +377,7 @@ def fit(
     return fit_model(history, asked, Fitting(loss, happens, negatives, loss_by, loss_by_hour), keywords)
 
 
-def forecast(events: Any, query: AnyQuery, *, at: Any = None, **options: Unpack[PlanKeywords]) -> Any:
+def forecast(events: object, query: AnyQuery, *, at: object = None, **options: Unpack[PlanKeywords]) -> Any:
     """All partial matches that are open at an instant, with the probability that they complete, and when.
 
     `at` is the newest time of the table unless it is given; later events do not count. A row has the events that are
@@ -402,7 +402,7 @@ def forecast(events: Any, query: AnyQuery, *, at: Any = None, **options: Unpack[
 
 @bounded
 def why(
-    events: Any, query: AnyQuery | OtherQuery, *, most_events: int | None = None, **options: Unpack[PlanKeywords]
+    events: object, query: AnyQuery | OtherQuery, *, most_events: int | None = None, **options: Unpack[PlanKeywords]
 ) -> Diagnosis:
     """Explains why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
 
@@ -425,7 +425,7 @@ def why(
 @bounded
 def live(
     query: AnyQuery | OtherQuery | Mapping[str, AnyQuery | OtherQuery],
-    schema: Any,
+    schema: object,
     *,
     delay: Length = 0,
     state: bytes | None = None,
@@ -458,7 +458,7 @@ def live(
 
 
 @bounded
-def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -> Check:
+def check_model(model: Model, events: object, query_or_text: object, **options: Any) -> Check:
     """What a loss and gap model predicts of a table of events, beside what that shows: `model.check` calls it."""
     from cepheid.runners.fit import check_model as compare
 

@@ -16,7 +16,7 @@ __all__ = ["AfterMatchSkipStrategy", "Pattern", "explain"]
 
 
 @bounded
-def explain(pattern: Pattern, events: Any, **options: Any) -> str:
+def explain(pattern: Pattern, events: object, **options: Any) -> str:
     """The automaton of a pattern over a table, what judges its conditions, and the engine; options are `match`'s.
 
     >>> import pyarrow as pa

@@ -20,7 +20,7 @@ COLUMNS = ("step", "count", "conversion", "from_previous", "median_time")
 
 
 def funnel(
-    events: Any, steps: Steps, *, within: str | int, by: str | Sequence[str], time: str = "ts", type: str = "type"
+    events: object, steps: Steps, *, within: str | int, by: str | Sequence[str], time: str = "ts", type: str = "type"
 ) -> Any:
     """How many get how far: a row for each step, as a table of the kind that came.
 
@@ -71,7 +71,7 @@ def _name(step: Any) -> str:
     return step if isinstance(step, str) else " or ".join(map(str, step))
 
 
-def _check(events: Any, named: Mapping[str, tuple[str, ...]], keys: tuple[str, ...]) -> None:
+def _check(events: object, named: Mapping[str, tuple[str, ...]], keys: tuple[str, ...]) -> None:
     if not keys:
         raise CepheidError("by= names no column", hint="by='customer', for example")
     if getattr(events, "isStreaming", False):

@@ -139,7 +139,7 @@ def _escaped(label: str) -> str:
 class Served:
     """A page of numbers that is being served; `close` ends it."""
 
-    def __init__(self, session: Any, listener: Any, server: ThreadingHTTPServer, numbers: Numbers) -> None:
+    def __init__(self, session: Any, listener: object, server: ThreadingHTTPServer, numbers: Numbers) -> None:
         self._session, self._listener, self._server, self.numbers = session, listener, server, numbers
 
     @property
@@ -191,6 +191,6 @@ def _page(numbers: Numbers) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *arguments: Any) -> None: ...
+        def log_message(self, format: str, *arguments: object) -> None: ...
 
     return Page

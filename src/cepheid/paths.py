@@ -18,7 +18,7 @@ from cepheid.runners.tables import LocalTable, as_local, no_table
 Int64s = npt.NDArray[np.int64]
 
 
-def next_events(events: Any, after: str, *, by: str | Sequence[str], time: str = "ts", type: str = "type") -> Any:
+def next_events(events: object, after: str, *, by: str | Sequence[str], time: str = "ts", type: str = "type") -> Any:
     """What comes next: how often an event of each type follows one of type `after`, by the same visitor.
 
     A row for each type that follows, the most frequent first, as a table of the kind that came: `next` (NULL: nothing
@@ -56,7 +56,7 @@ def next_events(events: Any, after: str, *, by: str | Sequence[str], time: str =
 
 
 def retention(
-    events: Any,
+    events: object,
     *,
     by: str | Sequence[str],
     every: str | int,
@@ -110,7 +110,7 @@ def retention(
     return local.back(pa.table({"cohort": starts, **values}))
 
 
-def _local(events: Any) -> LocalTable:
+def _local(events: object) -> LocalTable:
     local = as_local(events)
     if local is None:
         if hasattr(events, "isStreaming"):

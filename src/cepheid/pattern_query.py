@@ -85,12 +85,12 @@ class LanguageQuery(ABC):
         """The automaton as a drawing, in the colours of where it is shown; that of a Flink pattern needs events."""
 
     @abstractmethod
-    def why(self, events: Any, *, most_events: int | None = None, **options: Any) -> Diagnosis:
+    def why(self, events: Any, *, most_events: int | None = None, **options: object) -> Diagnosis:
         """How many events pass each condition, how far the pattern gets, and where it stops."""
 
     @bounded
     def live(
-        self, schema: Any, *, delay: Any = 0, state: bytes | None = None, max_ahead: Any = None, **options: Any
+        self, schema: Any, *, delay: object = 0, state: bytes | None = None, max_ahead: object = None, **options: Any
     ) -> Live:
         """The query over events as they come; see `cepheid.live`."""
         from cepheid.runners.languages import LiveStart

@@ -15,7 +15,9 @@ from typing import Any
 __all__ = ["query", "register"]
 
 
-def query(spark: Any, statement: str, dialect: str = "spark", *, unsafe_functions: bool = False, **limits: Any) -> Any:
+def query(
+    spark: object, statement: str, dialect: str = "spark", *, unsafe_functions: bool = False, **limits: object
+) -> Any:
     """The result of a SELECT with any number of MATCH_RECOGNIZE clauses in it, as a Spark table.
 
         cepheid.sql.query(spark, "SELECT * FROM ticks MATCH_RECOGNIZE (... PATTERN (A B+) DEFINE ...) AS m")

@@ -73,6 +73,7 @@ def test_an_input_without_events_is_named(cepheid_command: Cepheid, tmp_path: Pa
         (["run", THEFT, "-i", "kafka://broker:9092/readings"], "add --stream"),
         (["run", f"{THEFT} THRESHOLD 0.1", "-i", "SHOP"], "learn one with `cepheid fit` and pass it with --model"),
         (["rum"], "Did you mean 'run'?"),
+        (["match", "x"], "Did you mean 'run'?"),
         (["simulate", "rfid", "10", "-o", "x.csv", "--loss", "much"], "write it like --loss 0.05"),
         (["simulate", "rfid", "10", "-o", "x.csv", "--loss", "2"], "between 0 and 1"),
         (["simulate", "stocks", "10", "-o", "x.csv", "--truth", "t.csv"], "leave --truth out"),

@@ -127,6 +127,25 @@ def test_explain_says_who_runs_an_expression() -> None:
     assert "asks whether an event was chosen" in told("PATTERN SEQ(A a, B* b[], C? c) WHERE count(b[]) = 0")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "condition", "stream"),
+    [
+        ("A a, (B b, C c)+, D d", "sum(b[].x) < 4", "a1 b3 c1 b2 c1 d1 b1 c1 d2 a1 b1 c1 b2 c2 d1"),
+        ("A a, (B b, C c)+, D d", "avg(b[].x) < c[c.LEN].x", "a1 b3 c1 d1 b2 c4 d1 a1 b1 c2 d1"),
+        ("A a, B{1,3} b[], C? c, D d", "sum(b[].x) > 4 AND b.LEN > 1", "a1 b1 d1 b2 c1 d1 b2 c1 d1 b5 d1"),
+        ("A a, (B b | C c){2,3}, D d", "b[b.LEN].x > a.x", "a1 b1 c1 d1 b2 d1 a1 b2 c1 b1 d1 c1 d1"),
+        ("A a, B{2} b[], C? c", "b[1].x < b[b.LEN].x", "a1 b2 b1 b3 c1 a1 b1 c1 b1 b2"),
+        ("AND(A a, B+ b[]), D d", "sum(b[].x) < a.x + d.x", "b1 a2 d1 b2 b3 a1 d3 d5"),
+    ],
+)
+def test_whole_groups_are_judged_in_the_automaton(pattern: str, condition: str, stream: str) -> None:
+    """Under skip_till_next_match an event is passed where the group before it fails its condition."""
+    query, table = f"PATTERN SEQ({pattern}) WHERE skip_till_next_match {{ {condition} }}", events(stream)
+    found, expected = (cepheid.match(table, query, engine=name).to_pylist() for name in ("states", "reference"))
+    assert expected
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+
+
 @settings(suppress_health_check=list(HealthCheck))
 @given(query=expression_queries())
 def test_what_is_printed_reads_back(query: s.QuerySyntax) -> None:

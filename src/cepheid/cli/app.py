@@ -27,6 +27,7 @@ COMMANDS = (
     "warm",
     "bench",
 )
+OTHER_WORDS = {"match": "run", "query": "run", "find": "run", "validate": "check", "plan": "explain", "train": "fit"}
 _SETTINGS = {"bench": {"allow_extra_args": True, "ignore_unknown_options": True}}
 
 
@@ -37,11 +38,18 @@ class _Commands(TyperGroup):
         super().__init__(**settings)
         self.commands: Any = dict.fromkeys(COMMANDS)  # their names, for "Did you mean ...?"
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of some arguments; a word that looks like none of ours may still mean one, as `match` does."""
+        meant = OTHER_WORDS.get(args[0]) if args else None
+        if meant is not None:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{meant}'?")
+        return super().resolve_command(ctx, args)
+
     def list_commands(self, ctx: object) -> list[str]:
         """In the order of the help."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: object, cmd_name: str) -> Any:
         """Loads one."""
         if cmd_name not in COMMANDS:
             return None

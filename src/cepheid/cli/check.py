@@ -58,7 +58,7 @@ def check(
 
 
 def _errors_of_object(
-    asked: Any, table: pa.Table | None, roles: Mapping[str, Any], parameters: Mapping[str, Any]
+    asked: Any, table: pa.Table | None, roles: Mapping[str, Any], parameters: Mapping[str, object]
 ) -> Iterator[QueryError]:
     """The first error of a query or a pattern of a Python file."""
     try:
@@ -68,7 +68,7 @@ def _errors_of_object(
         yield error
 
 
-def _record(name: str, error: QueryError) -> dict[str, Any]:
+def _record(name: str, error: QueryError) -> dict[str, object]:
     return {
         "query": name,
         "code": error.code,

@@ -49,7 +49,7 @@ def _only_day(rows: list[dict[str, Any]]) -> datetime | None:
     return edges[0] if len(days) == 1 and isinstance(edges[0], datetime) else None
 
 
-def _cell(value: Any, field: pa.Field, day: Any, time: str, hidden: Collection[str | None]) -> Text:
+def _cell(value: Any, field: pa.Field, day: object, time: str, hidden: Collection[str | None]) -> Text:
     if value is None:
         return Text("○ not seen" if is_event(field.type) else "", style="dim italic")
     if pa.types.is_struct(field.type):
@@ -61,14 +61,14 @@ def _cell(value: Any, field: pa.Field, day: Any, time: str, hidden: Collection[s
     return Text(value_text(value, day))
 
 
-def _group_text(events: list[dict[str, Any]], time: str, hidden: Collection[str | None], day: Any) -> Text:
+def _group_text(events: list[dict[str, Any]], time: str, hidden: Collection[str | None], day: object) -> Text:
     parts = [event_text(event, time, hidden, day) for event in events]
     if len(parts) > _LONGEST_GROUP:
         parts = [*parts[: _LONGEST_GROUP - 1], Text(f"… {len(parts) - _LONGEST_GROUP} more …", "dim"), parts[-1]]
     return Text("\n").join(parts)
 
 
-def event_text(event: dict[str, Any], time: str, hidden: Collection[str | None] = (), day: Any = None) -> Text:
+def event_text(event: dict[str, Any], time: str, hidden: Collection[str | None] = (), day: object = None) -> Text:
     """An event in one line: its time, then what it has of other attributes.
 
     >>> event_text({"ts": 3, "type": "A", "id": 7, "note": None}, "ts", {"type"}).plain

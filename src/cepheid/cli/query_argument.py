@@ -49,7 +49,7 @@ def read_any_query(argument: str, parameters: Iterable[str] = ()) -> OneQuery:
 _USUAL = {**vars(Roles()), "engine": "auto", "scoring": "exact", "model": None}
 
 
-def arguments_of(query: AnyQueries, roles: Roles, given: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(query: AnyQueries, roles: Roles, given: Mapping[str, object]) -> dict[str, Any]:
     """The roles and options that `match` takes of a query; a clause says itself which columns mean what.
 
     What its language does not have, and was not asked for, is left out, so that the rest is read, or refused by name.
@@ -228,7 +228,7 @@ def _contents(path: Path) -> str:
         raise CepheidError(f"cannot read the query file {path}: {error.strerror}") from None
 
 
-def parse_options(given: Iterable[str]) -> dict[str, Any]:
+def parse_options(given: Iterable[str]) -> dict[str, object]:
     """Values of options: as those of parameters, and a list of columns may be written with commas.
 
     >>> parse_options(["slices=3", "order=b, a"])
@@ -237,7 +237,7 @@ def parse_options(given: Iterable[str]) -> dict[str, Any]:
     return options_from_text(parse_parameters(given), Options)
 
 
-def parse_parameters(given: Iterable[str]) -> dict[str, Any]:
+def parse_parameters(given: Iterable[str]) -> dict[str, object]:
     """Values of parameters: numbers, true, false, null and lists as in JSON; anything else is text.
 
     >>> parse_parameters(["T=12 hours", "limit=3", 'Finance=["JPM", "C"]'])

@@ -115,7 +115,7 @@ def _name(query: str) -> str:
     return path.stem if path.suffix == ".cepheid" else "the query"
 
 
-def read_truth(path: str, key: str, column: str) -> dict[Any, bool]:
+def read_truth(path: str, key: str, column: str) -> dict[object, bool]:
     """Which keys are real."""
     return truth_of(read_events(find_files([path]), parse_times=False), key, column)
 

@@ -116,7 +116,7 @@ def to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, date):  # datetime included
         return value.isoformat()
     if isinstance(value, timedelta):

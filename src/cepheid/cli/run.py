@@ -227,7 +227,7 @@ class SearchRequest:
     on_spark: bool
 
 
-def _options_of_match(search: Search, engine: str, **limits: Any) -> dict[str, Any]:
+def _options_of_match(search: Search, engine: str, **limits: Any) -> dict[str, object]:
     """What was given, as `match` takes it."""
     given = {"engine": engine, **search.given()}
     limits["model"] = given.pop("model")

@@ -116,7 +116,7 @@ def _metavar(parameter: inspect.Parameter) -> str:
     return "N"
 
 
-def _origins(annotation: Any) -> set[Any]:
+def _origins(annotation: object) -> set[object]:
     arguments = getattr(annotation, "__args__", ())
     return {getattr(part, "__origin__", part) for part in arguments}
 
@@ -130,7 +130,7 @@ def _default_text(default: object) -> str:
     return str(default)
 
 
-def option_value(parameter: inspect.Parameter, given: Any) -> Any:
+def option_value(parameter: inspect.Parameter, given: object) -> Any:
     """The text of an option as the generator takes it: numbers, lists, `NAME=P,...`, `exponential:mean=60`."""
     if not isinstance(given, str):
         return given

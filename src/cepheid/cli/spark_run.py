@@ -221,7 +221,7 @@ def _check_same_query(folder: Path, task: Task) -> None:
         raise DataError(f"the checkpoint {folder} belongs to another query or other columns", hint=hint)
 
 
-def _source(session: Any, task: Task, options: SparkOptions) -> Any:
+def _source(session: object, task: Task, options: SparkOptions) -> Any:
     topic = kafka_topic(task.inputs[0]) if len(task.inputs) == 1 else None
     if topic is not None:
         return read_topic(session, topic, options.schema, options.kafka)

@@ -133,7 +133,7 @@ def print_rows(table: pa.Table, output: Path | None, show: Shown | None, limit: 
             note(f"{table.num_rows - limit:,} more rows; --limit shows more, --output keeps all")
 
 
-def prompt(session: Any, tables: Sequence[str], run: Callable[[str], None]) -> None:
+def prompt(session: object, tables: Sequence[str], run: Callable[[str], None]) -> None:
     """Reads statements that end with a semicolon until there are no more."""
     _edit_lines(session, tables)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # what it logs is said as a sentence below
@@ -160,7 +160,7 @@ def prompt(session: Any, tables: Sequence[str], run: Callable[[str], None]) -> N
                 print_user_error(in_our_words(error))
 
 
-def _edit_lines(session: Any, tables: Sequence[str]) -> None:
+def _edit_lines(session: object, tables: Sequence[str]) -> None:
     """History over sessions, and completion of words with the Tab key, where the terminal has it."""
     try:
         import readline

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pyarrow as pa
 import typer
@@ -103,7 +103,7 @@ def matches(step: Lesson) -> pa.Table:
     return result
 
 
-def as_notebook() -> dict[str, Any]:
+def as_notebook() -> dict[str, object]:
     """The steps as a notebook of Jupyter's format 4."""
     cells = [_cell("markdown", "# First steps with Cepheid"), _cell("code", "import cepheid\n%load_ext cepheid")]
     for step in STEPS:
@@ -119,9 +119,9 @@ def as_notebook() -> dict[str, Any]:
     return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
 
 
-def _cell(kind: str, text: str) -> dict[str, Any]:
+def _cell(kind: str, text: str) -> dict[str, object]:
     source = text.splitlines(keepends=True)
-    more: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    more: dict[str, object] = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "metadata": {}, "source": source, **more}
 
 

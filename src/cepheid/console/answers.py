@@ -52,7 +52,7 @@ def _drawing(text: str) -> str | None:
         return None
 
 
-def error_of(error: CepheidError) -> dict[str, Any]:
+def error_of(error: CepheidError) -> dict[str, object]:
     """An error in the words of the page, with its place in the text, where it has one."""
     message, hint = in_words_of_the_page(error.message), error.hint and in_words_of_the_page(error.hint)
     shown = message if isinstance(error, QueryError) else in_words_of_the_page(str(error))
@@ -100,7 +100,7 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name}`"
 
 
-def completions(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
+def completions(workspace: Workspace, asked: dict[str, Any]) -> dict[str, object]:
     """What can be written at a position."""
     text, position = str(asked.get("text") or ""), int(asked.get("position") or 0)
     names = workspace.table(asked["table"]).names() if asked.get("table") else Names()
@@ -143,7 +143,7 @@ def shown_of(query: LanguageQuery, result: pa.Table, table: OpenTable) -> Shown:
 
 
 def _given(
-    workspace: Workspace, table: OpenTable, query: LanguageQuery, more: Mapping[str, Any] | None = None
+    workspace: Workspace, table: OpenTable, query: LanguageQuery, more: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
     """Of the roles of columns and the options of the workspace those that a query's language has."""
     every = {**table.roles.arguments(), **workspace.given, **(more or {})}

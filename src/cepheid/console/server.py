@@ -77,7 +77,7 @@ def console_app(workspace: Workspace, token: str, host: str = "127.0.0.1", strea
     async def page(_: Request) -> Response:
         return FileResponse(_STATIC / "index.html", media_type="text/html")
 
-    def answering(answer: Answer) -> Callable[[Request], Any]:
+    def answering(answer: Answer) -> Callable[[Request], object]:
         async def respond(request: Request) -> Response:
             if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
                 return JSONResponse({"error": {"message": "JSON is needed"}}, 415)
@@ -140,7 +140,7 @@ def _answers(workspace: Workspace, streams: Streams) -> dict[str, Answer]:
         watched = [{"number": stream.number, "query": stream.query} for stream in known]
         return {"tables": [table.told() for table in workspace.tables.values()], "streams": watched}
 
-    def opened(asked: dict[str, Any]) -> dict[str, Any]:
+    def opened(asked: dict[str, Any]) -> dict[str, object]:
         how = [str(asked[name]).strip() or None if asked.get(name) else None for name in ("time_format", "format")]
         return {"opened": workspace.open(str(asked["path"]).strip(), None, *how).told()}
 

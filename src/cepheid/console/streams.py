@@ -31,7 +31,7 @@ class Stream:
     """What a running stream has said so far."""
 
     number: int
-    news: list[dict[str, Any]] = field(default_factory=list)
+    news: list[dict[str, object]] = field(default_factory=list)
     dropped: int = 0  # old news that are gone
     changed: threading.Condition = field(default_factory=threading.Condition)
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -48,7 +48,7 @@ class Stream:
             self.ended = self.ended or kind == "end"
             self.changed.notify_all()
 
-    def listen(self, patience: float = 15.0) -> Iterator[dict[str, Any] | None]:
+    def listen(self, patience: float = 15.0) -> Iterator[dict[str, object] | None]:
         """All news, those of the past first; None now and then while there are none, so that a listener can go."""
         place = 0
         while True:
@@ -102,7 +102,7 @@ class Streams:
             stream.stopped.set()
 
 
-def _guarded(target: Any, stream: Stream, *arguments: Any) -> None:
+def _guarded(target: Any, stream: Stream, *arguments: object) -> None:
     try:
         target(stream, *arguments)
     except CepheidError as error:

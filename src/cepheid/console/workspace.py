@@ -60,7 +60,7 @@ class Workspace:
     lock: threading.Lock = field(default_factory=threading.Lock)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
-    def add(self, name: str, events: Any, roles: Roles | None = None, folder: Path | None = None) -> OpenTable:
+    def add(self, name: str, events: object, roles: Roles | None = None, folder: Path | None = None) -> OpenTable:
         """Makes a table known under a name; a table of the same name is replaced."""
         local = as_local(events)
         if local is None:
@@ -93,7 +93,7 @@ class Workspace:
             raise CepheidError(f"no table '{name}' is open", hint="open a file first")
         return found
 
-    def with_roles(self, name: str, given: Mapping[str, Any]) -> OpenTable:
+    def with_roles(self, name: str, given: Mapping[str, object]) -> OpenTable:
         """The table with other roles of its columns."""
         table = self.table(name)
         roles = replace(

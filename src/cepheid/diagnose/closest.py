@@ -39,7 +39,7 @@ def closest_to_a_match(subject: Subject, stages: list[Stage], affordable: Afford
             return _killed(subject, stages)
 
 
-def chosen_events(subject: Subject, matches: Matches, index: int) -> tuple[tuple[str, dict[str, Any]], ...]:
+def chosen_events(subject: Subject, matches: Matches, index: int) -> tuple[tuple[str, dict[str, object]], ...]:
     """The events of one match with their variables; every event of a Kleene group."""
     one = matches.take(np.array([index])).groups()[0]
     variables = _variables(subject, len(matches.chosen))

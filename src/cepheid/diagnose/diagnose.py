@@ -50,7 +50,7 @@ RUN_MEETS_EVENT = 5.0  # combinations that it is worth
 _MOST_TYPES = 12  # shown of the types that occur
 
 
-def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mapping[str, Any]) -> Diagnosis:
+def diagnose(events: object, query: CheckedQuery, most_events: int, keywords: Mapping[str, object]) -> Diagnosis:
     """Why a query finds nothing or too little in a table; see `cepheid.why`."""
     given = Options.from_keywords(keywords)
     records = read_records(query, in_memory(events), given)
@@ -224,7 +224,7 @@ def _about(part: Part, component: s.Component) -> s.Expression | None:
     return part.expression if part.own == component.variable else None
 
 
-def _columns(table: pa.Table) -> Callable[[Any], Any]:
+def _columns(table: pa.Table) -> Callable[[object], object]:
     known: dict[str, Any] = {}
 
     def resolve(node: Any) -> Any:
@@ -235,7 +235,7 @@ def _columns(table: pa.Table) -> Callable[[Any], Any]:
     return resolve
 
 
-def _bools(column: Any, size: int) -> Bools:
+def _bools(column: object, size: int) -> Bools:
     if isinstance(column, pa.Scalar):
         return np.full(size, bool(column.as_py()))
     found: Bools = pc.fill_null(column, False).to_numpy(zero_copy_only=False).astype(bool)

@@ -24,8 +24,8 @@ from cepheid.runners.ties import in_row_order
 def errors_of(
     text: str,
     table: pa.Table | None = None,
-    roles: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    roles: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> Iterator[QueryError]:
     """The errors of a query text: of its syntax; else all of its structure; else all against a table.
 
@@ -84,7 +84,7 @@ def _errors_of_clause(text: str, table: pa.Table | None) -> Iterator[QueryError]
 
 
 def _errors_against(
-    syntax: s.QuerySyntax, schema: Schema, parameters: Mapping[str, Any] | None, text: str
+    syntax: s.QuerySyntax, schema: Schema, parameters: Mapping[str, object] | None, text: str
 ) -> Iterator[QueryError]:
     """Every error against the columns and types of a table: what one is about is left out to find the next."""
     put_in: list[tuple[int, int]] = []  # the places of conditions with NULL for attributes that no column has

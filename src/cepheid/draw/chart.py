@@ -52,7 +52,7 @@ class Chart:
             case other:
                 raise CepheidError(f"no format for '{other}'", hint=f"use one of {', '.join(_KINDS)}")
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
         return {"image/svg+xml": self.svg(), "text/plain": self.name}
 
 

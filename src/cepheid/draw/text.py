@@ -15,7 +15,7 @@ def is_event(kind: pa.DataType) -> bool:
     return bool(pa.types.is_struct(kind) or (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)))
 
 
-def events_of(row: dict[str, Any], variables: Collection[str]) -> list[dict[str, Any]]:
+def events_of(row: dict[str, Any], variables: Collection[str]) -> list[dict[str, object]]:
     """All events of a match that were seen, Kleene groups unfolded."""
     found: list[dict[str, Any]] = []
     for name in variables:
@@ -42,7 +42,7 @@ def shared_attributes(matches: list[list[dict[str, Any]]], besides: Collection[s
 
 
 def event_parts(
-    event: dict[str, Any], time: str, hidden: Collection[str | None] = (), near: Any = None
+    event: dict[str, Any], time: str, hidden: Collection[str | None] = (), near: object = None
 ) -> list[tuple[str, str]]:
     """An event as pairs of name and value, the time first and without a name; what is NULL is left out.
 

@@ -395,7 +395,7 @@ def _together(bound: BoundQuery, parts: Sequence[Matches]) -> Matches:
             offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))])
         chosen.append(Chosen(rows, offsets))
 
-    def joined(kind: Any, values: Sequence[Any]) -> Any:
+    def joined(kind: Any, values: Sequence[object]) -> Any:
         return np.concatenate([np.zeros(0, kind), *values])
 
     reported = [part.forecasts for part in parts if part.forecasts is not None]

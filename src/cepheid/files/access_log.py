@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -58,7 +57,7 @@ def read_access_log(path: Path, detail: str = "") -> Parsed:
     return Parsed(rows.table(), bad)
 
 
-def _parsed(line: str, zones: dict[str, timezone]) -> dict[str, Any] | str:
+def _parsed(line: str, zones: dict[str, timezone]) -> dict[str, object] | str:
     """The parts of a line, or what is wrong with it."""
     form = _LINE.fullmatch(line)
     if form is None:

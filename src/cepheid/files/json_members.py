@@ -44,7 +44,7 @@ def top_members(path: Path, wanted: Collection[str]) -> Iterator[tuple[str, str 
             return
 
 
-def _elements(text: _Text, kind: str) -> Iterator[tuple[str | None, Any]]:
+def _elements(text: _Text, kind: str) -> Iterator[tuple[str | None, object]]:
     text.expect(kind)
     closing = "]" if kind == "[" else "}"
     if text.takes(closing):

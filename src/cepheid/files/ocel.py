@@ -28,10 +28,10 @@ _TRUE = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True)
 class _Event:
-    id: Any
+    id: object
     type: Any
     time: Any
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, object]
     objects: list[str]
 
 

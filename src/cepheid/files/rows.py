@@ -56,7 +56,7 @@ class Rows:
         self._rows: list[Mapping[str, Any]] = []
         self._batches: list[pa.Table] = []
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Mapping[str, object]) -> None:
         """Takes a row; what it lacks is NULL."""
         self._rows.append(row)
         if len(self._rows) == _AT_A_TIME:

@@ -129,7 +129,7 @@ class _Clock:
         return (12 * self._year + month) * _MONTH + (day - 1) * 86_400 * _MICROSECONDS + microseconds
 
 
-def _parsed(line: str, clock: _Clock) -> dict[str, Any] | str:
+def _parsed(line: str, clock: _Clock) -> dict[str, object] | str:
     """The parts of a line, or what is wrong with it."""
     form = _STRUCTURED.match(line) or _YEARLESS.match(line) or _ISO.match(line)
     if form is None:
@@ -183,7 +183,7 @@ def microseconds(moment: datetime) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def _unfolded(row: dict[str, Any], last: dict[str, Any] | None) -> tuple[int, dict[str, Any] | None]:
+def _unfolded(row: dict[str, Any], last: dict[str, Any] | None) -> tuple[int, dict[str, object] | None]:
     """How often the event happened, and what it is: daemons write `message repeated 5 times` for equal ones."""
     message = row["message"]
     if "repeated" in message:
@@ -197,7 +197,7 @@ def _unfolded(row: dict[str, Any], last: dict[str, Any] | None) -> tuple[int, di
     return 1, _described(row)
 
 
-def _described(row: dict[str, Any]) -> dict[str, Any]:
+def _described(row: dict[str, Any]) -> dict[str, object]:
     """The row with its type, and with what the message says of a user."""
     message = row["message"]
     if _WORDS.search(message):

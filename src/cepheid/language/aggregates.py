@@ -43,7 +43,7 @@ class Aggregate:
         """
         return self.value.format(**registers), self.null.format(**registers)
 
-    def over(self, values: Sequence[Any]) -> Any:
+    def over(self, values: Sequence[object]) -> Any:
         """Its value for the values of a group, NULL as None.
 
         >>> AGGREGATES["avg"].over([1, None, 2]), AGGREGATES["count"].over([None]), AGGREGATES["last"].over([1, None])
@@ -58,7 +58,7 @@ def _sum(values: Sequence[Any]) -> Any:
     return within_64_bits(sum(values))
 
 
-def _average(values: Sequence[Any]) -> float | None:
+def _average(values: Sequence[object]) -> float | None:
     """The sum as a fraction, by the number; NULL where the sum is."""
     total = _sum(values)
     return None if total is None else float(total) / len(values)
@@ -74,7 +74,7 @@ def _variance(values: Sequence[Any], less: int) -> float | None:
     return spread / (len(values) - less) if len(values) > less else None
 
 
-def _deviation(values: Sequence[Any], less: int) -> float | None:
+def _deviation(values: Sequence[object], less: int) -> float | None:
     found = _variance(values, less)
     return None if found is None else found**0.5
 

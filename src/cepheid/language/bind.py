@@ -37,7 +37,7 @@ _EVENTS = re.compile(r"\s*([0-9]+)\s*events?\s*\Z", re.IGNORECASE)
 
 
 def bind(
-    query: s.QuerySyntax, schema: Schema, parameters: Mapping[str, Any] | None = None, text: str | None = None
+    query: s.QuerySyntax, schema: Schema, parameters: Mapping[str, object] | None = None, text: str | None = None
 ) -> BoundQuery:
     """The query over events of this schema, ready to be planned.
 
@@ -514,7 +514,7 @@ class _Binder:
 class ConditionValues(_Binder):
     """The values of a condition that stands alone, as those of Flink's patterns do; its names are resolved already."""
 
-    def __init__(self, schema: Schema, parameters: Mapping[str, Any], fail: Fail) -> None:
+    def __init__(self, schema: Schema, parameters: Mapping[str, object], fail: Fail) -> None:
         self.schema, self.parameters, self.text = schema, dict(parameters), None
         self._told = fail
 

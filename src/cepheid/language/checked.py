@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
@@ -23,7 +22,7 @@ class CheckedQuery:
     """Equal queries have equal syntax; `str` gives the canonical text."""
 
     def __init__(
-        self, syntax: s.QuerySyntax, text: str | None = None, parameters: Mapping[str, Any] | None = None
+        self, syntax: s.QuerySyntax, text: str | None = None, parameters: Mapping[str, object] | None = None
     ) -> None:
         self.syntax = syntax
         self.text = text
@@ -34,7 +33,7 @@ class CheckedQuery:
         """The names of the queries whose matches it reads; none: it reads the events themselves."""
         return self.syntax.sources
 
-    def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
+    def bind(self, schema: Schema, parameters: Mapping[str, object] | None = None) -> BoundQuery:
         """The query over events of a schema; errors point into the text it was written as."""
         values = {**self.parameters, **(parameters or {})}
         if values:

@@ -55,7 +55,7 @@ _ALWAYS = frozenset(
 )
 
 
-def calculates(call: Callable[..., Any]) -> bool | None:
+def calculates(call: Callable[..., object]) -> bool | None:
     """None: compiled, the function might differ from Python. Else: does it calculate, so that whole numbers overflow?
 
     >>> calculates(lambda x, y: x > y), calculates(lambda x, y: abs(x - y)), calculates(lambda x: len(str(x)))
@@ -98,7 +98,7 @@ def calculates(call: Callable[..., Any]) -> bool | None:
     return found or "abs" in code.co_names
 
 
-def _global(call: Callable[..., Any], name: str) -> tuple[bool, bool]:
+def _global(call: Callable[..., object], name: str) -> tuple[bool, bool]:
     """Is a global one of those that are safe, and is it the module `math`?"""
     known = getattr(call, "__globals__", {})
     if name in known:

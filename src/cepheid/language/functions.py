@@ -57,7 +57,7 @@ def function(
     *, name: str | None = None, result: type = ..., compiled: bool = ...
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 def function(
-    call: Callable[..., Any] | None = None,
+    call: Callable[..., object] | None = None,
     /,
     *,
     name: str | None = None,
@@ -82,7 +82,9 @@ def function(
     return _register(call, name, result, compiled)
 
 
-def _register(call: Callable[..., Any], name: str | None, result: type | None, compiled: bool) -> Callable[..., Any]:
+def _register(
+    call: Callable[..., object], name: str | None, result: type | None, compiled: bool
+) -> Callable[..., object]:
     called = str(name or getattr(call, "__name__", "")).lower()
     if called in AGGREGATES or called in _RESERVED or not called.isidentifier():
         raise CepheidError(f"a function cannot be called '{called}'", hint="pass name=... with another name")
@@ -111,7 +113,7 @@ def _register(call: Callable[..., Any], name: str | None, result: type | None, c
     return call
 
 
-def _fractions(call: Callable[..., Any]) -> tuple[int, ...]:
+def _fractions(call: Callable[..., object]) -> tuple[int, ...]:
     """The arguments that are annotated as float."""
     plain = getattr(call, "py_func", call)
     annotations, code = getattr(plain, "__annotations__", {}), getattr(plain, "__code__", None)
@@ -119,7 +121,7 @@ def _fractions(call: Callable[..., Any]) -> tuple[int, ...]:
     return tuple(place for place, name in enumerate(names) if annotations.get(name) in (float, "float"))
 
 
-def _argument_count(call: Callable[..., Any], called: str) -> tuple[int, int]:
+def _argument_count(call: Callable[..., object], called: str) -> tuple[int, int]:
     try:
         parameters = inspect.signature(getattr(call, "py_func", call)).parameters.values()  # numba keeps it there
     except (TypeError, ValueError):  # some functions written in C do not tell

@@ -12,7 +12,7 @@ LEAST, GREATEST = -(2**63), 2**63 - 1
 _HALF = 2**31  # the product of two numbers below this always fits
 
 
-def within_64_bits(value: Any) -> Any:
+def within_64_bits(value: object) -> Any:
     """The value, or None if it is a whole number beyond 64 bits.
 
     >>> within_64_bits(2**63), within_64_bits(-(2**63)), within_64_bits(0.5)

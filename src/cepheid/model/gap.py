@@ -132,7 +132,7 @@ def distribution_from_json(value: Mapping[str, Any]) -> GapDistribution:
         near = closest(name, _REGISTRY)
         known = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(_REGISTRY))}"
         raise ModelError(f"unknown distribution {name!r}", hint=f"{known} Your own need register_distribution")
-    arguments: dict[str, Any] = {
+    arguments: dict[str, object] = {
         key: tuple(each) if isinstance(each, list) else each for key, each in value.items() if key != "type"
     }
     try:

@@ -23,7 +23,7 @@ class ByAttribute:
     """
 
     attribute: str
-    losses: Mapping[Any, float]
+    losses: Mapping[object, float]
     default: float | None = None
 
     def __post_init__(self) -> None:

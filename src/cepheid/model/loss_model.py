@@ -92,7 +92,7 @@ class Model:
                 hint="state it in the gap alone",
             )
 
-    def loss_of(self, name: str, fixed: Mapping[str, Any] | None = None, hour: int | None = None) -> float:
+    def loss_of(self, name: str, fixed: Mapping[str, object] | None = None, hour: int | None = None) -> float:
         """The loss of a component; `fixed` are the attributes that the query sets to a constant on it.
 
         `hour` is the hour of the day, where losses depend on it; without it, the mean of the day is meant.
@@ -152,14 +152,14 @@ class Model:
     def for_component(
         self,
         name: str,
-        fixed: Mapping[str, Any] | None = None,
+        fixed: Mapping[str, object] | None = None,
         leading_window: float | None = None,
         hour: int | None = None,
     ) -> ComponentModel:
         """Loss and gap of a component, or a ModelError that says which of them is absent."""
         return ComponentModel(self.loss_of(name, fixed, hour), self.gap_of(name, leading_window))
 
-    def check(self, events: Any, query: Any, **options: Any) -> Check:
+    def check(self, events: object, query: object, **options: object) -> Check:
         """What the model predicts of a table of events, beside what these show: shares seen, gaps, lengths of trips.
 
         `str()` of the answer is a text with the deviations, `worst` the largest one, `fits` whether there is none.
@@ -229,7 +229,7 @@ def load_model(path: str | Path) -> Model:
     return model_from_json(value)
 
 
-def model_to_json(model: Model) -> dict[str, Any]:
+def model_to_json(model: Model) -> dict[str, object]:
     """The model as JSON values."""
     loss = model.loss
     return {
@@ -372,7 +372,7 @@ def _checked_notes(notes: Any) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _propose(name: str, known: Mapping[str, Any], argument: str) -> str:
+def _propose(name: str, known: Mapping[str, object], argument: str) -> str:
     near = closest(name, [each for each in known if each != EVERY_OTHER])
     if near is not None:
         return f"did you mean {near!r}?"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ def gap_chart(gaps: Mapping[str, GapDistribution], unit: str | None) -> Chart:
     return Chart(cumulative | densities, f"How soon events come: {', '.join(gaps)}")
 
 
-def _curve(name: str, gap: GapDistribution) -> list[dict[str, Any]]:
+def _curve(name: str, gap: GapDistribution) -> list[dict[str, object]]:
     """Points of one density. It may be infinite at zero, so the line then begins where one in twenty has come."""
     far = quantiles(gap, [0.99], 1e6 * gap.mean) or (gap.mean,)
     near = quantiles(gap, [0.05], far[0]) or (0.0,)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cepheid.budget import checkpoint
 from cepheid.errors import QueryError
@@ -56,7 +56,7 @@ class FlinkEdge:
     formula: Formula
 
 
-def lower_flink(pattern: f.Pattern, schema: Schema, parameters: Mapping[str, Any] | None = None) -> FlinkAutomaton:
+def lower_flink(pattern: f.Pattern, schema: Schema, parameters: Mapping[str, object] | None = None) -> FlinkAutomaton:
     """The automaton of a pattern over events of a schema."""
     f.check_pattern(pattern)
     builder = _Builder(pattern, schema, parameters or {})
@@ -107,7 +107,7 @@ def _check_no_circle(states: list[FlinkState]) -> None:
 class _Builder:
     """Walks a pattern from its end and makes the states, as Flink's compiler does."""
 
-    def __init__(self, pattern: f.Pattern, schema: Schema, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, pattern: f.Pattern, schema: Schema, parameters: Mapping[str, object]) -> None:
         self.pattern = pattern
         self.schema = schema
         self.parameters = parameters

@@ -77,7 +77,7 @@ class Exchange:
     # How it is done on Spark, where the caller says so; None: as Spark's settings say.
     partitions: int | None = None
     slices: int | None = None
-    hot_keys: Any = None  # keys that are cut by time, too: values, or "auto" to count them first
+    hot_keys: object = None  # keys that are cut by time, too: values, or "auto" to count them first
     shards: int | None = None  # pieces of a stream's state
 
 

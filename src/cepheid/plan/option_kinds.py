@@ -14,7 +14,7 @@ from cepheid.errors import closest
 Wrong = Callable[[object], str | None]
 
 
-def _unchanged(value: Any) -> Any:
+def _unchanged(value: object) -> Any:
     return value
 
 
@@ -24,8 +24,8 @@ class Kind:
 
     wrong: Wrong
     typed: str  # in public signatures, without None
-    made: Callable[[Any], Any] = _unchanged  # the value as options hold it
-    worded: Callable[[str], Any] = _unchanged  # the value behind a text, of SQL or of the command line
+    made: Callable[[object], object] = _unchanged  # the value as options hold it
+    worded: Callable[[str], object] = _unchanged  # the value behind a text, of SQL or of the command line
     none: bool = False  # is None a value, rather than "not given"?
 
     def __call__(self, value: object) -> str | None:
@@ -72,7 +72,7 @@ def number(least: float, most: float | None = None, typed: str = "float") -> Kin
     return Kind(wrong, typed)
 
 
-def anything(typed: str, worded: Callable[[str], Any] = _unchanged) -> Kind:
+def anything(typed: str, worded: Callable[[str], object] = _unchanged) -> Kind:
     """What is checked where it is used: lengths of time, models, keys."""
     return Kind(lambda value: None, typed, worded=worded)
 

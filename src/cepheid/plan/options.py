@@ -53,7 +53,7 @@ class Declared:
     live: bool = False  # of an option of streams: has `cepheid.live` it, too?
 
 
-def option(default: Any, kind: Kind, help: str, **more: Any) -> Any:
+def option(default: object, kind: Kind, help: str, **more: Any) -> Any:
     """A field of a class of options. `None` always stands for "not given", unless the kind says otherwise."""
     return field(default=default, metadata={"declared": Declared(kind, help, **more)})
 
@@ -61,7 +61,7 @@ def option(default: Any, kind: Kind, help: str, **more: Any) -> Any:
 _declared: dict[type, dict[str, tuple[Field[Any], Declared]]] = {}  # each call asks for them eight times
 
 
-def declared(kind: type) -> dict[str, tuple[Field[Any], Declared]]:
+def declared(kind: type) -> dict[str, tuple[Field[object], Declared]]:
     """The options that a class declares or inherits, by name."""
     if kind not in _declared:
         own = [each for each in fields(kind) if "declared" in each.metadata]
@@ -85,7 +85,7 @@ def given_options(options: object) -> tuple[str, ...]:
     return tuple(name for name, (each, _) in declared(type(options)).items() if getattr(options, name) != each.default)
 
 
-def read_options(kind: type[T], keywords: Mapping[str, Any], elsewhere: Mapping[str, type] | None = None) -> T:
+def read_options(kind: type[T], keywords: Mapping[str, object], elsewhere: Mapping[str, type] | None = None) -> T:
     """Options from keywords; an error for a name that is not known or a value that it cannot take.
 
     `elsewhere` are options that other calls take, by what these are for.
@@ -116,7 +116,7 @@ def read_options(kind: type[T], keywords: Mapping[str, Any], elsewhere: Mapping[
     return kind(**read)
 
 
-def options_from_text(keywords: Mapping[str, Any], *kinds: type) -> dict[str, Any]:
+def options_from_text(keywords: Mapping[str, object], *kinds: type) -> dict[str, object]:
     """Options whose values were written in SQL or on the command line, as `match` takes them.
 
     >>> options_from_text({"order": "a, b", "merge": False}, ChainOptions, RunsOptions)
@@ -274,7 +274,7 @@ class EngineOptions(SequenceOptions, RunsOptions, ChainOptions, TreeOptions, For
     non_overlapping: bool = False
     may_begin: Any = None  # with it, by row of the events: can a reported match begin there? None: anywhere
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """An option by its name; the default where it was not given."""
         value = getattr(self, name, None)
         return default if value is None else value
@@ -312,7 +312,7 @@ class Limits:
     )
 
 
-def within_limits(keywords: Mapping[str, Any]) -> AbstractContextManager[None]:
+def within_limits(keywords: Mapping[str, object]) -> AbstractContextManager[None]:
     """A block that holds to the `timeout` and `max_bytes` among the options of a call."""
     given = {name: keywords[name] for name in ("timeout", "max_bytes") if name in keywords}
     limits = read_options(Limits, given)
@@ -323,7 +323,7 @@ def bounded(call: Call) -> Call:
     """A public call that holds to its own `timeout` and `max_bytes` in all it does, not in searches alone."""
 
     @wraps(call)
-    def held(*arguments: Any, **options: Any) -> Any:
+    def held(*arguments: object, **options: object) -> Any:
         with within_limits(options):
             return call(*arguments, **options)
 

@@ -42,7 +42,7 @@ class Plan:
         else:
             assert bound is not None
             given = {**vars(_pushed(basic_plan(bound), parts)), **parts}
-        changes: dict[str, Any] = {"bound": bound, "engine": engine}
+        changes: dict[str, object] = {"bound": bound, "engine": engine}
         _change(given, {name: value for name, value in changes.items() if value is not None})
         for each in fields(self):
             object.__setattr__(self, each.name, given.pop(each.name))

@@ -16,7 +16,7 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
-from cepheid.language.transitions import Rest, Transition, transitions, vanishes
+from cepheid.language.transitions import Frame, Others, Rest, Round, Transition, transitions, vanishes
 from cepheid.language.unchosen import TRUE, without_unchosen
 from cepheid.plan import automaton as a
 from cepheid.plan.ends import about_end, end_of, is_end
@@ -253,7 +253,7 @@ class _Builder:
                 future[number] = more
         states: list[a.QueryState] = []
         for number, draft in enumerate(drafts):
-            edges = [self.edge(draft.key, step, future[step.target]) for step in draft.steps]
+            edges = [self.edge(draft.key, step, drafts[step.target].key, future[step.target]) for step in draft.steps]
             if number > 0:
                 for by in dict.fromkeys(step.reached_by for step in draft.steps):
                     edges += a.ignores(number - 1, by, bool(self.bound.equivalence))
@@ -263,8 +263,8 @@ class _Builder:
         final: a.QueryState = a.State("F", kind=a.Kind.FINAL)
         return a.Automaton((*states[1:], states[0], final), len(drafts) - 1, self.killing_outside())
 
-    def edge(self, key: Key, step: _Step, future: frozenset[str]) -> a.QueryEdge:
-        tests = self.edge_tests(key, step)
+    def edge(self, key: Key, step: _Step, target: Key, future: frozenset[str]) -> a.QueryEdge:
+        tests = self.edge_tests(key, step) + (self.settled_tests(key, step, target) if self.next_match else ())
         killing = ((name, self.killing(key, step, name, future)) for name in step.passed)
         forbids = tuple((name, tests) for name, tests in killing if tests is not None)
         edge: a.QueryEdge = a.Edge(a.Action.TAKE, step.target - 1, tests, step.variable, forbids)
@@ -308,9 +308,7 @@ class _Builder:
         """A condition that mentions the event at hand; None if it is tested elsewhere, or says nothing here."""
         variable = edge.variable
         mentions = _elements(expression, self.lists())
-        if any(element in _CLOSING for elements in mentions.values() for element in elements):
-            if self.next_match:
-                raise UnsuitableError("under skip_till_next_match a condition on a whole group")
+        if _closes(mentions):
             return None
         own = mentions[variable]
         if own == {s.Element.FIRST} and not edge.first:
@@ -363,14 +361,39 @@ class _Builder:
         found: list[a.Test] = []
         for conjunct in self.conjuncts:
             mentions = _elements(conjunct.expression, self.lists())
-            closing = any(element in _CLOSING for elements in mentions.values() for element in elements)
-            if not closing or not conjunct.variables <= key.taken:
+            if not _closes(mentions) or not conjunct.variables <= key.taken:
                 continue
             walked = [name for name in conjunct.variables if name in conjunct.every]
             self.check_apart(walked, [])
             if conjunct.from_second or any(s.Element.BEFORE in elements for elements in mentions.values()):
                 raise UnsuitableError("a condition on a whole group and on its earlier events")
             found.append(a.Test(conjunct.expression, tuple(walked)))
+        return tuple(found)
+
+    def settled_tests(self, key: Key, edge: _Step, target: Key) -> a.Tests:
+        """Under skip_till_next_match: the conditions on whole groups that the event of an edge settles.
+
+        A condition is settled as soon as everything is known that it mentions and its groups take no further event. An
+        event that fails it is passed, since no linear pattern that agrees with the run could take it.
+        """
+        found: list[a.Test] = []
+        for conjunct in self.conjuncts:
+            mentions = _elements(conjunct.expression, self.lists())
+            if not _closes(mentions) or _is_settled(mentions, key):
+                continue
+            settled = {
+                _is_settled(mentions, replace(target, configurations=frozenset({each})))
+                for each in target.configurations
+            }
+            if len(settled) > 1:
+                raise UnsuitableError("under skip_till_next_match a condition on a group that may be complete or not")
+            if settled == {True}:
+                if conjunct.every:
+                    raise UnsuitableError("under skip_till_next_match a condition on a whole group and on each event")
+                expression = conjunct.expression
+                if mentions.get(edge.variable, set()) & {*_CLOSING}:
+                    expression = _with_event(expression, edge.variable)
+                found.append(a.Test(expression))
         return tuple(found)
 
     def ending(self, key: Key, edge: _Step) -> a.Tests | None:
@@ -457,6 +480,56 @@ def _elements(expression: s.Expression, lists: frozenset[str]) -> dict[str, set[
         inside = aggregate or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES)
         pending.extend((child, inside) for child in s.children(node))
     return found
+
+
+def _closes(mentions: dict[str, set[s.Element]]) -> bool:
+    """Does a condition mention a whole group, or the last event of one?"""
+    return any(element in _CLOSING for elements in mentions.values() for element in elements)
+
+
+def _is_settled(mentions: dict[str, set[s.Element]], key: Key) -> bool:
+    """Is everything known in a state that a condition mentions, so that no later event changes it?"""
+    later = {name for each in key.configurations for frame in each.rest for name in _labels_to_come(frame)}
+    return all(
+        name in key.taken and not (elements & {*_CLOSING} and name in later) for name, elements in mentions.items()
+    )
+
+
+def _labels_to_come(frame: Frame) -> Iterator[str]:
+    match frame:
+        case Round(repeat=repeat, count=count):
+            yield from labels_of(repeat.part) if repeat.most is None or count < repeat.most else ()
+        case Others(parts=parts):
+            yield from (name for part in parts for name in labels_of(part))
+        case _:
+            yield from labels_of(frame)
+
+
+def _with_event(node: s.Expression, variable: str) -> s.Expression:
+    """A condition on a whole group before its last event is taken: what was taken so far, and that event."""
+
+    def at(inner: s.Expression, element: s.Element) -> s.Expression:
+        if isinstance(inner, s.Reference) and inner.variable == variable:
+            return s.Reference(variable, element, span=inner.span)
+        return s.rebuild(inner, lambda each: at(each, element))
+
+    match node:
+        case s.Length(variable=name) if name == variable:
+            taken = s.Call("count", (s.Reference(variable, s.Element.BEFORE),))
+            return s.Arithmetic("+", taken, s.Literal(1))
+        case s.Call(function=function, arguments=(argument,)) if function.lower() in AGGREGATES:
+            if s.variables_of(argument) != {variable}:
+                return node
+            if function.lower() == "count" and isinstance(argument, s.Reference):
+                return _with_event(s.Length(variable), variable)
+            if function.lower() != "sum":
+                raise UnsuitableError(f"under skip_till_next_match {function}() over a group that is counted")
+            total, value = s.Call("sum", (at(argument, s.Element.BEFORE),)), at(argument, s.Element.CURRENT)
+            added = s.Arithmetic("+", total, s.Call("coalesce", (value, s.Literal(0))))
+            return s.Call("coalesce", (added, value))
+        case s.Reference(variable=name, element=s.Element.LAST) if name == variable:
+            return s.Reference(variable, s.Element.CURRENT, span=node.span)
+    return s.rebuild(node, lambda inner: _with_event(inner, variable))
 
 
 def _at_last(node: s.Expression, variables: frozenset[str]) -> s.Expression:

@@ -106,7 +106,7 @@ def timeline(shown: Shown, interactive: bool = True) -> Chart:
     )
 
 
-def _clock(alt: Any, shown: Shown, ticks: int) -> dict[str, Any]:
+def _clock(alt: Any, shown: Shown, ticks: int) -> dict[str, object]:
     """The axis of time. The scale is UTC: times have no zone here, and the reader's own would move them."""
     axis = {"labelOverlap": True, "tickCount": ticks}
     if not shown.is_timestamp:

@@ -66,7 +66,7 @@ def numbers(column: pa.ChunkedArray) -> Float64s:
     return np.asarray(column.to_numpy(zero_copy_only=False), float)
 
 
-def chart_time(value: Any) -> Any:
+def chart_time(value: object) -> Any:
     """A time as Vega takes it: milliseconds since 1970 for timestamps, the number itself otherwise."""
     if isinstance(value, datetime):
         naive = value.replace(tzinfo=None)
@@ -74,7 +74,7 @@ def chart_time(value: Any) -> Any:
     return value
 
 
-def timeline_rows(shown: Shown, limit: int = MOST_MATCHES) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def timeline_rows(shown: Shown, limit: int = MOST_MATCHES) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """A row per match (a bar from start to end), and a row per event; unseen events lie between their neighbours.
 
     If there are more matches than the limit, every so manieth is taken, so that all times are shown.
@@ -115,7 +115,7 @@ def _label(row: dict[str, Any], variables: Sequence[str], keys: Sequence[str]) -
     return ", ".join(value_text(found[name]) for name in keys if name in found)
 
 
-def _marks(row: dict[str, Any], name: str, rank: int, shown: Shown, apart: float) -> list[dict[str, Any]]:
+def _marks(row: dict[str, Any], name: str, rank: int, shown: Shown, apart: float) -> list[dict[str, object]]:
     """The events of one match. What is unseen at its edges is drawn a way `apart` from it."""
     groups = [(variable, events_of(row, [variable])) for variable in shown.variables]
     clock = shown.lower or shown.time
@@ -168,7 +168,7 @@ def _text_at(value: float, shown: Shown) -> str:
     return value_text(datetime(1970, 1, 1) + timedelta(milliseconds=round(float(value))))
 
 
-def likelihood_counts(values: Float64s, bins: int = 20) -> list[dict[str, Any]]:
+def likelihood_counts(values: Float64s, bins: int = 20) -> list[dict[str, object]]:
     """How many matches are how likely."""
     counts, edges = np.histogram(values, np.linspace(0.0, 1.0, bins + 1))
     pairs = zip(edges[:-1], edges[1:], counts, strict=True)
@@ -188,7 +188,7 @@ def keys_of(shown: Shown, key: str) -> list[Any]:
     return found
 
 
-def truth_of(table: pa.Table, key: str, column: str) -> dict[Any, bool]:
+def truth_of(table: pa.Table, key: str, column: str) -> dict[object, bool]:
     """Which keys of a table of truth are real."""
     for name in (key, column):
         if name not in table.column_names:

@@ -20,7 +20,7 @@ class Section:
     title: str
     text: str = ""
     html: str = ""
-    chart: Any = None  # an altair chart
+    chart: object = None  # an altair chart
 
 
 STYLE = """
@@ -139,8 +139,8 @@ def _section(section: Section) -> str:
     return f'<section id="{section.name}">\n{heading}{text}{chart}{section.html}\n</section>'
 
 
-def _spec(chart: Any) -> dict[str, Any]:
-    spec: dict[str, Any] = chart.to_dict()
+def _spec(chart: Any) -> dict[str, object]:
+    spec: dict[str, object] = chart.to_dict()
     spec.pop("config", None)  # the page sets its own
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
     return spec

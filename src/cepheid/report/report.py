@@ -204,7 +204,7 @@ def matches_html(shown: Shown, limit: int, truth: npt.NDArray[np.bool_] | None =
     return table_html(columns, lines, "matches")
 
 
-def _cell(value: Any, column: pa.Field, start: Any, time: str, hidden: Collection[str | None]) -> str:
+def _cell(value: Any, column: pa.Field, start: object, time: str, hidden: Collection[str | None]) -> str:
     if value is None:
         return '<span class="unseen">○ not seen</span>' if is_event(column.type) else ""
     if is_event(column.type):

@@ -53,7 +53,7 @@ class MatchView:
         return reported if found <= self.limit else f"{reported}, the first {self.limit} of them shown"
 
 
-def show(result: Any, *, limit: int = 20, time: str = "ts", type: str | None = "type") -> MatchView:
+def show(result: object, *, limit: int = 20, time: str = "ts", type: str | None = "type") -> MatchView:
     """A view of a result of `match` that notebooks draw as a table, unseen events marked.
 
     `time` and `type` are the names of these columns, as they were passed to `match`.
@@ -78,7 +78,7 @@ def show(result: Any, *, limit: int = 20, time: str = "ts", type: str | None = "
     return MatchView(Shown(_events_as_such(shown), time, type), limit)
 
 
-def _with_facts(table: pa.Table, result: Any) -> pa.Table:
+def _with_facts(table: pa.Table, result: object) -> pa.Table:
     """The table with what a pandas result carries about its making."""
     known = getattr(result, "attrs", {}).get("cepheid")
     return table if known is None else table.replace_schema_metadata({"cepheid": json.dumps(known)})

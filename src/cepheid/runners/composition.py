@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -69,7 +69,7 @@ def options_of_matches(options: Options) -> Options:
     return replace(exact, row_column=None, **vars(RecordOptions()))
 
 
-def keywords_of_matches(keywords: Mapping[str, Any]) -> dict[str, Any]:
+def keywords_of_matches(keywords: Mapping[str, object]) -> dict[str, object]:
     """The same as keywords: those that the matches of other queries have no use for are left out."""
     return {name: value for name, value in keywords.items() if name not in _OF_EVENTS}
 

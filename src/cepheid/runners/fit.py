@@ -37,7 +37,7 @@ from cepheid.runners.ties import in_row_order, with_rows
 OPEN = 0.1  # the share of waits that were still open with the end of the history, from which on that is told
 
 
-def fit_model(history: Any, query: Any, asked: Fitting, keywords: Mapping[str, Any]) -> Model:
+def fit_model(history: Any, query: Any, asked: Fitting, keywords: Mapping[str, object]) -> Model:
     """The loss and gap model of a query from a table of past events; see `cepheid.fit`."""
     if has_alternatives(query.syntax.pattern):
         return _of_alternatives(history, query, asked, keywords)
@@ -72,7 +72,7 @@ def fit_model(history: Any, query: Any, asked: Fitting, keywords: Mapping[str, A
     return _with_note(bound, _with_open_waits(bound, model, seen, asked.happens or {}), seen)
 
 
-def _of_alternatives(history: Any, query: Any, asked: Fitting, keywords: Mapping[str, Any]) -> Model:
+def _of_alternatives(history: object, query: Any, asked: Fitting, keywords: Mapping[str, object]) -> Model:
     """The gaps of a pattern with alternatives, component by component: each comes after one before it, or never."""
     steps = steps_of_alternatives(query.syntax)
     if isinstance(steps, str):
@@ -139,7 +139,7 @@ def _with_note(bound: BoundQuery, model: Model, seen: History) -> Model:
     return replace(model, notes=(*model.notes, str(check)))
 
 
-def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check:
+def check_model(model: Model, events: Any, query: Any, **keywords: object) -> Check:
     """What a model predicts of a table of events, beside what it shows; see `Model.check`."""
     options = Options.from_keywords(keywords)
     if is_spark(events):
@@ -196,7 +196,7 @@ def _scale(bound: BoundQuery) -> float:
     return gap_scale(bound, Model(loss=0.0, unit=_unit(bound)))
 
 
-def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, History]:
+def _from_spark(frame: Any, query: object, options: Options) -> tuple[BoundQuery, History]:
     """Each partition gathers its own counts; the driver adds them up."""
     from pyspark.sql import functions as F
 

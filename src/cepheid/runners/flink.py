@@ -106,7 +106,7 @@ class FlinkLanguage(PatternLanguage):
     """A pattern of `cepheid.flink`."""
 
     pattern: Pattern
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     options = FlinkOptions
 
     @property
@@ -119,7 +119,7 @@ class FlinkLanguage(PatternLanguage):
         """Its text: a builder makes a new pattern in every call, and the text says all that is in it."""
         return str(self.pattern)
 
-    def asked(self, keywords: Mapping[str, Any]) -> FlinkOptions:
+    def asked(self, keywords: Mapping[str, object]) -> FlinkOptions:
         """The options of a call, with the values of parameters."""
         return FlinkOptions.from_keywords({**keywords, "parameters": self.parameters or None})
 
@@ -141,13 +141,13 @@ class FlinkLanguage(PatternLanguage):
         """The pattern itself: its matches have times."""
         return self
 
-    def rows_spark(self, df: Any, options: FlinkOptions, above: Any = None) -> Any:
+    def rows_spark(self, df: object, options: FlinkOptions, above: Any = None) -> Any:
         """The matches in a Spark table."""
         from cepheid.runners.spark.flink import match_spark_flink
 
         return match_spark_flink(df, self.pattern, options, above)
 
-    def count_spark(self, df: Any, options: FlinkOptions) -> int:
+    def count_spark(self, df: object, options: FlinkOptions) -> int:
         """How many matches there are in a Spark table."""
         return int(self.rows_spark(df, replace(options, partial=False)).count())
 

@@ -27,7 +27,7 @@ from cepheid.runners.text import TextLanguage
 from cepheid.runners.worker_plans import WorkerPlan, common_result, result_batches, result_rows, ship_here
 
 
-def forecast_events(events: Any, query: Any, at: Any, keywords: Mapping[str, Any]) -> Any:
+def forecast_events(events: object, query: Any, at: object, keywords: Mapping[str, Any]) -> Any:
     """The partial matches of a query with FORECAST that are open at an instant; None: the newest time there is."""
     time = keywords.get("time", "ts")
     if is_spark(events):
@@ -62,7 +62,7 @@ def _steps(at: object, schema: pa.Schema, time: str, tz: str | None) -> int:
     return int(steps_of(at, pa.schema([(time, pa.timestamp(kind.unit, zone_called(zone)))]), time))
 
 
-def _spark_instant(events: Any, time: str, at: Any, tz: str | None) -> int:
+def _spark_instant(events: Any, time: str, at: object, tz: str | None) -> int:
     from pyspark.sql import functions as F
 
     from cepheid.runners.spark.session import arrow_schema, session_zone

@@ -88,14 +88,14 @@ def with_intervals(table: pa.Table, options: Options) -> tuple[pa.Table, Options
     return bounded.table, replace(options, lower=bounded.lower, upper=bounded.upper, uncertainty=None)
 
 
-def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
+def run_table(query: object, table: pa.Table, options: Options) -> pa.Table:
     """All matches in the table: its end counts as time having passed."""
     result, ties = _found(query, table, options)
     warn_of_ties([ties])
     return result
 
 
-def _found(query: Any, table: pa.Table, options: Options) -> tuple[pa.Table, Ties | None]:
+def _found(query: object, table: pa.Table, options: Options) -> tuple[pa.Table, Ties | None]:
     """The same, with the events that are tied."""
     prepared = prepare(query, table, options)
     plan, events = prepared.plan, prepared.events
@@ -161,13 +161,13 @@ def result_table(
     return table.replace_schema_metadata({"cepheid": json.dumps(facts)})
 
 
-def with_fact(result: pa.Table, name: str, fact: Any) -> pa.Table:
+def with_fact(result: pa.Table, name: str, fact: object) -> pa.Table:
     """The result with one more of what it carries about its making."""
     known = json.loads((result.schema.metadata or {}).get(b"cepheid", b"{}"))
     return result.replace_schema_metadata({"cepheid": json.dumps({**known, name: fact})})
 
 
-def explain_table(query: Any, table: pa.Table, options: Options, analyze: bool) -> str:
+def explain_table(query: object, table: pa.Table, options: Options, analyze: bool) -> str:
     """What would be done for the query over this table and, with `analyze`, what each step saw."""
     prepared = prepare(query, table, options)
     actual = None

@@ -45,7 +45,7 @@ Elsewhere = Mapping[str, type]  # options of other calls, by what these are for
 class TextOptions:
     """What is read together with the text of a query, before anything else is known."""
 
-    parameters: Mapping[str, Any] | None = option(
+    parameters: Mapping[str, object] | None = option(
         None,
         anything("Mapping[str, Any]"),
         "values of bare words in the query",
@@ -169,7 +169,7 @@ class Options(PlanOptions, RecordOptions, RoleOptions, OutputOptions):
     """How a query is to be run: the roles of columns, the model, the engine and what it reads."""
 
     @classmethod
-    def from_keywords(cls, keywords: Mapping[str, Any], elsewhere: Elsewhere | None = None) -> Self:
+    def from_keywords(cls, keywords: Mapping[str, object], elsewhere: Elsewhere | None = None) -> Self:
         """The options given to `match`; what is wrong with one is an error that proposes a right one."""
         options = read_options(cls, keywords, ELSEWHERE if elsewhere is None else elsewhere)
         options.check_bounds()
@@ -192,7 +192,7 @@ class Options(PlanOptions, RecordOptions, RoleOptions, OutputOptions):
             message = "bad_records='set aside' and aside='...'must be passed together"
             raise CepheidError(message, hint="for example aside='bad.parquet', or a function that takes a table")
 
-    def in_memory(self, columns: Any) -> Self:
+    def in_memory(self, columns: object) -> Self:
         """The same over a table in memory, which has an order of rows."""
         return self
 
@@ -232,7 +232,7 @@ class BatchOptions:
         example="8",
         shown="as many as tasks run at once",
     )
-    hot_keys: Any = option(
+    hot_keys: object = option(
         None,
         keys,
         "keys that are also split by time: a list of values (tuples for several attributes), or `auto` to count first",
@@ -271,7 +271,7 @@ class StreamOptions:
     heartbeat: bool = option(
         False, flag, "`True`: time advances every second by the machine's clock", languages=EVERY_LANGUAGE
     )
-    idle: Any = option(
+    idle: object = option(
         None,
         length,
         "after this much silence of the source, time advances by the machine's clock",
@@ -292,7 +292,7 @@ class StreamOptions:
         example='"thefts"',
         shown="`cepheid`, then `cepheid_2`, `cepheid_3`, ... for further streams of the process",
     )
-    max_ahead: Any = option(
+    max_ahead: object = option(
         None,
         length,
         "how far an event may be ahead of the machine's clock; later ones are invalid",
@@ -309,7 +309,7 @@ class StreamOptions:
     max_key_events: int | None = option(
         None, whole(1), "maximum number of retained events of one key, see [Bounds](spark.md#bounds)", example="10_000"
     )
-    max_batch_time: Any = option(
+    max_batch_time: object = option(
         None,
         length,
         "how long the searches of a shard may take in one micro-batch, see [Bounds](spark.md#bounds)",
@@ -355,7 +355,7 @@ class PatternOptions(Options, BatchOptions, StreamOptions):
         return name in options_of(cls, cls.language) and (name != "engine" or value in cls.engines)
 
     @classmethod
-    def from_keywords(cls, keywords: Mapping[str, Any], elsewhere: Elsewhere | None = None) -> Self:
+    def from_keywords(cls, keywords: Mapping[str, object], elsewhere: Elsewhere | None = None) -> Self:
         """The options of a call; an error for one that the language does not have."""
         known = options_of(cls, cls.language)
         for name in keywords:
@@ -464,7 +464,7 @@ class FlinkOptions(PatternOptions, TextOptions):
 # --- Spark ----------------------------------------------------------------------------------------------------------
 
 
-def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options, BatchOptions | StreamOptions]:
+def spark_options(keywords: Mapping[str, object], streaming: bool) -> tuple[Options, BatchOptions | StreamOptions]:
     """The options of `match` on Spark: those for every table, and those for a batch or a stream."""
     kind: type[BatchOptions] | type[StreamOptions] = StreamOptions if streaming else BatchOptions
     elsewhere = {where: other for where, other in ELSEWHERE.items() if other is not kind}
@@ -510,7 +510,7 @@ def help_of(name: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def signature_with(call: Callable[..., Any], *kinds: type) -> inspect.Signature:
+def signature_with(call: Callable[..., object], *kinds: type) -> inspect.Signature:
     """The signature of a call with the options of some classes instead of **keywords, for help() and notebooks."""
     own = inspect.signature(call)
     kept = [each for each in own.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]

@@ -87,7 +87,7 @@ class PartialLive(Live):
         """The columns of the results."""
         return self._shown(super().schema.empty_table()).schema
 
-    def forecast(self, at: Any = None) -> Any:
+    def forecast(self, at: object = None) -> Any:
         """There is none: the partial matches that end are its results."""
         return LiveFace.forecast(self, at)
 

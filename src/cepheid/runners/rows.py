@@ -123,13 +123,13 @@ class RowLanguage(PatternLanguage):
         """The clause with the times of a match's first and last row as measures."""
         return RowLanguage(with_times(self.clause))
 
-    def rows_spark(self, df: Any, options: RowOptions, above: Any = None) -> Any:
+    def rows_spark(self, df: object, options: RowOptions, above: Any = None) -> Any:
         """The rows that the clause makes of a Spark table."""
         from cepheid.runners.spark.rows import match_spark_rows
 
         return match_spark_rows(df, self.clause, options, above)
 
-    def count_spark(self, df: Any, options: RowOptions) -> int:
+    def count_spark(self, df: object, options: RowOptions) -> int:
         """How many matches there are in a Spark table."""
         sizes = RowLanguage(sizes_alone(self.clause)).rows_spark(df, options)
         return int(sizes.filter(f"{SIZE} >= {least_rows(self.clause)}").count())

@@ -44,12 +44,12 @@ def as_local(events: Any) -> LocalTable | None:
     return None
 
 
-def is_spark(events: Any) -> bool:
+def is_spark(events: object) -> bool:
     """Is it a PySpark DataFrame, classic or through Connect? Asks without importing PySpark."""
     return type(events).__module__.startswith("pyspark.sql") and hasattr(events, "isStreaming")
 
 
-def in_memory(events: Any) -> pa.Table:
+def in_memory(events: object) -> pa.Table:
     """The Arrow table of events that are looked at here; an error for those on Spark."""
     local = as_local(events)
     if local is not None:
@@ -60,7 +60,7 @@ def in_memory(events: Any) -> pa.Table:
     raise no_table(events, "pyarrow, pandas or polars")
 
 
-def columns_of(events: Any) -> pa.Schema:
+def columns_of(events: object) -> pa.Schema:
     """The columns of a table of any kind, as Arrow has them."""
     local = as_local(events)
     if local is not None:
@@ -72,7 +72,7 @@ def columns_of(events: Any) -> pa.Schema:
     return arrow_schema(events)
 
 
-def no_table(events: Any, kinds: str = "pyarrow, pandas, polars or PySpark") -> DataError:
+def no_table(events: object, kinds: str = "pyarrow, pandas, polars or PySpark") -> DataError:
     """What is wrong with something that is no table, and how to make one of it."""
     message = f"events must be a {kinds} table, not {type(events).__name__}"
     if isinstance(events, str | Path):

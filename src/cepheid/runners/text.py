@@ -75,7 +75,7 @@ class TextLanguage(Language):
         alone = replace(self.query.syntax, sources=())
         return TextLanguage(CheckedQuery(alone, self.query.text, self.query.parameters))
 
-    def takes(self, name: str, value: Any) -> bool:
+    def takes(self, name: str, value: object) -> bool:
         """Is it an option of query text?"""
         known = any(name in options_of(kind) for kind in (Options, BatchOptions, StreamOptions))
         return known and (name != "engine" or value == "auto" or value in ENGINES)
@@ -84,7 +84,7 @@ class TextLanguage(Language):
         """The query itself: its matches have times."""
         return self
 
-    def read(self, keywords: Mapping[str, Any]) -> Options:
+    def read(self, keywords: Mapping[str, object]) -> Options:
         """The options of a call over a table in memory."""
         return Options.from_keywords(keywords)
 
@@ -92,7 +92,7 @@ class TextLanguage(Language):
         """The query over the columns of a table."""
         return TextSearch(self.query, columns, options)
 
-    def explain(self, events: Any, keywords: Mapping[str, Any], analyze: bool = False) -> str:
+    def explain(self, events: object, keywords: Mapping[str, object], analyze: bool = False) -> str:
         """The logical and physical plan and, with `analyze`, how many events each step saw."""
         if events is None:
             return explain_query(self.query, Options.from_keywords(keywords))
@@ -107,26 +107,26 @@ class TextLanguage(Language):
             raise no_table(events)
         return explain_table(self.query, local.arrow, Options.from_keywords(keywords), analyze)
 
-    def match_spark(self, df: Any, keywords: Mapping[str, Any]) -> Any:
+    def match_spark(self, df: object, keywords: Mapping[str, object]) -> Any:
         """The result over a Spark table, or how many matches there are, or these as a shared structure."""
         from cepheid.runners.spark.match import match_spark
 
         return match_spark(df, self.query, keywords)
 
-    def live(self, given: Any, start: LiveStart, keywords: Mapping[str, Any]) -> LiveFace:
+    def live(self, given: object, start: LiveStart, keywords: Mapping[str, object]) -> LiveFace:
         """The query over events of a schema, as they come."""
         from cepheid.runners.live import live_query
 
         return live_query(self.query, given, start, keywords)
 
     def match_each(
-        self, queries: Mapping[str, Any], table: pa.Table, keywords: Mapping[str, Any], known: Mapping[str, pa.Table]
+        self, queries: Mapping[str, Any], table: pa.Table, keywords: Mapping[str, object], known: Mapping[str, pa.Table]
     ) -> dict[str, pa.Table]:
         """The results over a table in memory."""
         return run_each(_checked(queries), table, Options.from_keywords(keywords), known)
 
     def match_spark_each(
-        self, queries: Mapping[str, Any], df: Any, keywords: Mapping[str, Any], above: Above | None = None
+        self, queries: Mapping[str, Any], df: object, keywords: Mapping[str, object], above: Above | None = None
     ) -> Any:
         """The common result over a Spark table."""
         from cepheid.runners.spark.match import match_spark
@@ -134,7 +134,7 @@ class TextLanguage(Language):
         return match_spark(df, _checked(queries), keywords)
 
     def live_each(
-        self, queries: Mapping[str, Any], given: Any, start: LiveStart, keywords: Mapping[str, Any]
+        self, queries: Mapping[str, Any], given: object, start: LiveStart, keywords: Mapping[str, object]
     ) -> LiveFace:
         """The queries over events of a schema, as they come."""
         from cepheid.runners.live import live_query
@@ -193,7 +193,7 @@ class PartialLanguage(TextLanguage):
         """The query over the columns of a table."""
         return PartialSearch(self, columns, options)
 
-    def match_spark(self, df: Any, keywords: Mapping[str, Any]) -> Any:
+    def match_spark(self, df: object, keywords: Mapping[str, object]) -> Any:
         """The matches, and the runs that timed out."""
         from cepheid.runners.partial import finished_frame
         from cepheid.runners.spark.match import match_spark
@@ -206,7 +206,7 @@ class PartialLanguage(TextLanguage):
             return match_spark(df, self.parts[COMPLETE], keywords)
         return finished_frame(match_spark(df, self.parts, keywords), self.whole, arrow_schema(df), options)
 
-    def live(self, given: Any, start: LiveStart, keywords: Mapping[str, Any]) -> LiveFace:
+    def live(self, given: object, start: LiveStart, keywords: Mapping[str, object]) -> LiveFace:
         """The query over events of a schema, as they come."""
         from cepheid.runners.live import live_query
         from cepheid.runners.partial import PartialLive

@@ -32,7 +32,7 @@ class Pass:
         return found
 
 
-def passes_of(queries: Mapping[str, Language], keywords: Mapping[str, Any]) -> list[Pass]:
+def passes_of(queries: Mapping[str, Language], keywords: Mapping[str, object]) -> list[Pass]:
     """The passes of a call, each after those whose matches it reads."""
     check_names(queries)
     timed = {name: query.timed() for name, query in queries.items()}
@@ -50,7 +50,7 @@ def passes_of(queries: Mapping[str, Language], keywords: Mapping[str, Any]) -> l
     return passes + ([Pass(readers, own[next(iter(readers))], reads=True)] if readers else [])
 
 
-def options_of_each(queries: Mapping[str, Language], keywords: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def options_of_each(queries: Mapping[str, Language], keywords: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     """The options that each query has. Where all are of one language, it reads them all, and says what is wrong."""
     if len({type(query) for query in queries.values()}) == 1:
         return dict.fromkeys(queries, keywords)
@@ -64,7 +64,7 @@ def options_of_each(queries: Mapping[str, Language], keywords: Mapping[str, Any]
     }
 
 
-def match_together(queries: Mapping[str, Language], events: Any, keywords: Mapping[str, Any]) -> Any:
+def match_together(queries: Mapping[str, Language], events: object, keywords: Mapping[str, Any]) -> Any:
     """The matches of queries with names as one table of the kind that came."""
     if is_spark(events):
         from cepheid.runners.spark.together import match_spark_together
@@ -87,7 +87,7 @@ def may_change(query: object) -> bool:
     return isinstance(query, Path) or is_spark(query)
 
 
-def match_changing(queries: Any, events: Any, keywords: Mapping[str, Any]) -> Any:
+def match_changing(queries: object, events: object, keywords: Mapping[str, object]) -> Any:
     """The matches of queries that come and go, in a stream."""
     if not is_spark(events):
         message = "queries that are added and removed while running need a stream"

@@ -15,7 +15,7 @@ from cepheid.runners.options import Options
 WHOLE = "ALL"
 
 
-def whole_window(query: Any, table: pa.Table, options: Options) -> Mapping[str, Any]:
+def whole_window(query: Any, table: pa.Table, options: Options) -> Mapping[str, object]:
     """The length of a window that holds the whole table, as a parameter, if the query asks for one."""
     window: s.Window | None = query.syntax.within
     name = window.length.name if window is not None and isinstance(window.length, s.Name) else ""

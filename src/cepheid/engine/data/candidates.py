@@ -60,7 +60,7 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
     return once(events, signature(plan), lambda: _candidates(plan, events))
 
 
-def signature(plan: Plan) -> tuple[Any, ...]:
+def signature(plan: Plan) -> tuple[object, ...]:
     """What decides which events are candidates, and how they lie: plans that agree in it have the same ones."""
     bound = plan.bound
     taken = tuple(

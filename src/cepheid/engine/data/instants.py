@@ -63,12 +63,12 @@ class Bounded:
 
 def with_bounds(
     table: pa.Table,
-    uncertainty: Any,
+    uncertainty: object,
     *,
     time: str = "ts",
     type: str | None = "type",
     time_unit: str | None = None,
-    unit: Any = None,
+    unit: object = None,
 ) -> Bounded:
     """Adds the columns `<time>_lower` and `<time>_upper`: the time, rounded to the unit, give or take the uncertainty.
 
@@ -109,7 +109,7 @@ def _unit_of_column(table: pa.Table, time: str, time_unit: str | None) -> str | 
     return named
 
 
-def _half_widths(table: pa.Table, uncertainty: Any, type: str | None, steps_are: str | None, step: int) -> Int64s:
+def _half_widths(table: pa.Table, uncertainty: object, type: str | None, steps_are: str | None, step: int) -> Int64s:
     """The half-width of each row, in instants."""
     if isinstance(uncertainty, str) and uncertainty in table.column_names:
         return _half_widths_of_rows(table, uncertainty, steps_are, step)
@@ -131,7 +131,7 @@ def _half_widths(table: pa.Table, uncertainty: Any, type: str | None, steps_are:
     return half
 
 
-def by_value(uncertainty: Mapping[Any, Any], type: str | None) -> tuple[str | None, Mapping[Any, Any]]:
+def by_value(uncertainty: Mapping[Any, object], type: str | None) -> tuple[str | None, Mapping[object, object]]:
     """The column that half-widths go by, and one for each of its values.
 
     >>> by_value({"CPU": "7.5 s"}, "type"), by_value({"sensor": {"s1": "2 s", "s2": "5 s"}}, "type")
@@ -144,7 +144,7 @@ def by_value(uncertainty: Mapping[Any, Any], type: str | None) -> tuple[str | No
     return type, uncertainty
 
 
-def _check_column(table: pa.Table, given: Any) -> None:
+def _check_column(table: pa.Table, given: object) -> None:
     """A word without a number is the name of a column."""
     if isinstance(given, str) and given.isidentifier() and unit_named(given) is None:
         guess = closest(given, table.column_names)
@@ -180,14 +180,14 @@ def _half_widths_of_rows(table: pa.Table, name: str, steps_are: str | None, step
     return half
 
 
-def _instants_in(given: Any, steps_are: str | None, step: int) -> int:
+def _instants_in(given: object, steps_are: str | None, step: int) -> int:
     half = math.ceil(length_in_steps(given, steps_are, "uncertainty") / step)
     if half * step > FARTHEST:
         raise DataError(f"uncertainty={given!r} is too long")
     return half
 
 
-def check_types(table: pa.Table, uncertainty: Any, type: str | None, named: Collection[str]) -> None:
+def check_types(table: pa.Table, uncertainty: object, type: str | None, named: Collection[str]) -> None:
     """An error if an uncertainty is given for a type that neither the events have nor the query names."""
     if not isinstance(uncertainty, Mapping) or type is None or type not in table.column_names or not table.num_rows:
         return
@@ -214,7 +214,7 @@ def _check_far(times: Int64s, column: str) -> None:
         raise DataError(message, column=column, row=row)
 
 
-def step_of(unit: Any, steps_are: str | None) -> int:
+def step_of(unit: object, steps_are: str | None) -> int:
     """How many steps of the time column one instant is; `steps_are` names what the column counts, if that is known.
 
     >>> step_of("0.1 s", "microseconds"), step_of(None, None), step_of(5, None)

@@ -69,7 +69,7 @@ def beginnings(bound: BoundQuery, events: EventTable, found: Candidates) -> Int6
     return begins
 
 
-def _column_of(columns: Mapping[str, Any], node: Any) -> Any:
+def _column_of(columns: Mapping[str, object], node: Any) -> Any:
     return columns[node.name]
 
 

@@ -241,12 +241,12 @@ def from_groups(
     return Matches(tuple(chosen), np.array(known, np.int64))
 
 
-def sortable(values: Iterable[Any]) -> tuple[Any, ...]:
+def sortable(values: Iterable[object]) -> tuple[object, ...]:
     """Values as a sort key, NULL first."""
     return tuple((value is not None, _plain(value)) for value in values)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, list | tuple):
         return sortable(value)
     if isinstance(value, dict):

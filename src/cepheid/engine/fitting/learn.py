@@ -99,7 +99,7 @@ def learn(
 
 def _with_loss_by(bound: BoundQuery, model: Model, found: Mapping[str, Learned], attribute: str) -> Model:
     """One loss for each value of an attribute: components that the query fixes to the same value share theirs."""
-    by_value: dict[Any, list[tuple[float, float]]] = {}
+    by_value: dict[object, list[tuple[float, float]]] = {}
     for component in bound.components:
         learned = found.get(component.variable)
         value = fixed_attributes(bound, component).get(attribute)

@@ -183,7 +183,7 @@ def _partition_values(bound: BoundQuery, events: EventTable, matches: Matches, e
     return found
 
 
-def _first_known(values: Iterable[Any]) -> Any:
+def _first_known(values: Iterable[object]) -> Any:
     return next((value for value in values if value is not None), None)
 
 
@@ -219,17 +219,17 @@ def _by_events(events: EventTable, matches: Matches) -> list[Any]:
     ]
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def _values(column: pa.ChunkedArray) -> list[object]:
     found: list[Any] = (column if data_type(column.type) is DataType.OTHER else value_column(column)).to_pylist()
     return found
 
 
-def _sortable(values: Iterable[Any]) -> tuple[Any, ...]:
+def _sortable(values: Iterable[object]) -> tuple[object, ...]:
     """Values as a sort key, NULL first."""
     return tuple((value is not None, _plain(value)) for value in values)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, list | tuple):
         return _sortable(value)
     if isinstance(value, dict):

@@ -82,7 +82,7 @@ def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Lim
     return _as_arrays(automaton, found, events)
 
 
-def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
+def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, object]]:
     """The attributes that conditions speak of, with values as conditions see them."""
     nodes = (node for atom in automaton.atoms for node in s.walk(atom.expression))
     names = sorted({node.name for node in nodes if isinstance(node, s.Attribute)})

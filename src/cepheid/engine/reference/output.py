@@ -30,7 +30,7 @@ def without_overlap(bound: BoundQuery, stream: Stream, found: Iterable[FoundMatc
     return kept
 
 
-def last_ends(bound: BoundQuery, stream: Stream, reported: Iterable[Groups]) -> dict[tuple[Any, ...], OrderKey]:
+def last_ends(bound: BoundQuery, stream: Stream, reported: Iterable[Groups]) -> dict[tuple[object, ...], OrderKey]:
     """What NON-OVERLAP carries from one interval to the next: the latest end of each partition's matches."""
     ends: dict[tuple[Any, ...], OrderKey] = {}
     for groups in reported:
@@ -55,7 +55,7 @@ def maximal(found: list[FoundMatch]) -> list[FoundMatch]:
 def most_confident(bound: BoundQuery, stream: Stream, found: list[FoundMatch], count: int) -> list[FoundMatch]:
     """TOP k BY CONFIDENCE, per partition; equal ones by the earliest possible end, then in the order of events."""
 
-    def rank(match: FoundMatch) -> tuple[Any, ...]:
+    def rank(match: FoundMatch) -> tuple[object, ...]:
         assert match.confidence is not None
         return (-round(match.confidence, 9), match.latest, _competing(bound, stream, match.groups))
 
@@ -69,7 +69,7 @@ def most_confident(bound: BoundQuery, stream: Stream, found: list[FoundMatch], c
     return kept
 
 
-def _competing(bound: BoundQuery, stream: Stream, groups: Groups) -> tuple[Any, ...]:
+def _competing(bound: BoundQuery, stream: Stream, groups: Groups) -> tuple[object, ...]:
     """End, latest start, then the events' order; concurrent events by their values, since arrival must not matter."""
     end, start = stream.instants[last_event(bound, groups)], stream.instants[first_event(bound, groups)]
     instants = [tuple(stream.instants[event] for event in group) for group in groups]

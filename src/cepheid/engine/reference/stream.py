@@ -70,7 +70,7 @@ def last_event(bound: BoundQuery, groups: Groups) -> int:
     return max(event for group in groups for event in group)
 
 
-def partition_of(bound: BoundQuery, stream: Stream, groups: Groups) -> tuple[Any, ...]:
+def partition_of(bound: BoundQuery, stream: Stream, groups: Groups) -> tuple[object, ...]:
     """The equivalence-test values of a match: an event of an ANY component may lack some, the others have them."""
     events = [event for group in groups for event in group]
     values = ([stream.rows[event][name] for event in events] for name in bound.equivalence)

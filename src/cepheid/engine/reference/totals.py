@@ -19,7 +19,7 @@ def totals(plan: Plan, summary: BoundSummary, events: EventTable, after: int, un
     matches = find(plan, events, after, until)
     names = list(bound.place_of)
     evaluator = Evaluator(frozenset(c.variable for c in bound.components if c.any), bound.schema)
-    grouped: dict[tuple[Any, ...], list[dict[str, list[Row]]]] = {}
+    grouped: dict[tuple[object, ...], list[dict[str, list[Row]]]] = {}
     if not summary.by and summary.every is None:
         grouped[()] = []  # as in SQL: without groups there is one row, whatever it counts
     for groups, completion in zip(matches.groups(), matches.completion.tolist(), strict=True):

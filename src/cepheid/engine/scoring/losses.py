@@ -43,7 +43,7 @@ def gap_scale(bound: BoundQuery, model: Model) -> float:
     return float(convert(1, schema.time_unit, named))
 
 
-def fixed_attributes(bound: BoundQuery, component: s.Component) -> dict[str, Any]:
+def fixed_attributes(bound: BoundQuery, component: s.Component) -> dict[str, object]:
     """The attributes that the query sets to a constant on a component, such as the reader it stands for."""
     if component.negative:
         parts: Sequence[s.Expression] = [

@@ -49,8 +49,8 @@ def called(function: Function, arguments: list[Any]) -> Column:
     return operators.without_nan(each_row(_applying(function), arguments, kind))
 
 
-def _applying(function: Function) -> Callable[..., Any]:
-    def call(*values: Any) -> Any:
+def _applying(function: Function) -> Callable[..., object]:
+    def call(*values: object) -> Any:
         if function.strict and None in values:
             return None
         found = function.apply(*values)
@@ -59,7 +59,7 @@ def _applying(function: Function) -> Callable[..., Any]:
     return call
 
 
-def each_row(call: Callable[..., Any], arguments: list[Any], kind: pa.DataType) -> Column:
+def each_row(call: Callable[..., object], arguments: list[Any], kind: pa.DataType) -> Column:
     """One call for each row; where it depends on one column of texts, one for each distinct text."""
     columns = [each for each in arguments if isinstance(each, pa.Array | pa.ChunkedArray)]
     if not columns:

@@ -168,7 +168,7 @@ def name_of(node: s.Expression) -> str:
     return {s.Membership: "in", s.IsNull: "is null"}.get(type(node), type(node).__name__)
 
 
-def _fold(combine: Callable[[Any, Any], Any], parts: list[Column]) -> Column:
+def _fold(combine: Callable[[Any, Any], object], parts: list[Column]) -> Column:
     result = parts[0]
     for part in parts[1:]:
         result = combine(result, part)

@@ -150,20 +150,20 @@ def no_predicate() -> Predicate:
 
 
 @lru_cache(maxsize=256)
-def _most_calls(source: str, functions: tuple[tuple[str, Any], ...]) -> int:
+def _most_calls(source: str, functions: tuple[tuple[str, object], ...]) -> int:
     """How often a condition runs as Python before it is compiled, or loaded, which takes little."""
     return min(FEW_CALLS, MOST_CALLS) if is_on_disk(source, functions, PREDICATE) else MOST_CALLS
 
 
 @lru_cache(maxsize=256)
 def _python_form(
-    source: str, functions: tuple[tuple[str, Any], ...], most: int | None, lookups: tuple[Lookups, ...]
+    source: str, functions: tuple[tuple[str, object], ...], most: int | None, lookups: tuple[Lookups, ...]
 ) -> PythonForm:
     return new_form(_plain(source, functions)[0], most, lookups)
 
 
 @lru_cache(maxsize=256)
-def _plain(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
+def _plain(source: str, functions: tuple[tuple[str, object], ...]) -> tuple[Any, bool]:
     """The same function for kernels that run as plain Python."""
     namespace = {**_KNOWN, **_CHECKS, **dict(functions)}
     exec(compile(source, "<predicate>", "exec"), namespace)
@@ -171,7 +171,7 @@ def _plain(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bo
 
 
 @lru_cache(maxsize=256)
-def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
+def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[object, bool]:
     """Compiled once per process; what numba refuses, or would take minutes for, runs as plain Python in a kernel."""
     if len(source) > LONGEST_SOURCE and COMPILES:
         refused = f"its source has {len(source):,} characters, and compiling it would take minutes"
@@ -193,7 +193,7 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
 
 
 @lru_cache(maxsize=256)
-def _kept_plain(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
+def _kept_plain(source: str, functions: tuple[tuple[str, object], ...]) -> tuple[object, bool]:
     """The function as plain Python in a form that compiled kernels call: what it calls would differ if compiled."""
     return _called_from_kernels(_plain(source, functions)[0]), False
 
@@ -527,7 +527,7 @@ class _Writer:
         self.lines.append(f"{name} = {made_up}({', '.join(arguments)}) if not ({null}) else None")
         return f"({name} if {name} is not None else 0)", f"({name} is None)"
 
-    def function_named(self, call: Any) -> str:
+    def function_named(self, call: object) -> str:
         made_up = next((key for key, known in self.functions.items() if known == call), None)
         made_up = made_up or f"function_{len(self.functions)}"
         self.functions[made_up] = call

@@ -105,7 +105,7 @@ class Kept:
     columns: dict[str, Any]
     texts: pa.Array  # of which arrays hold the ranks
     codes: dict[str, Coded | None] = field(default_factory=dict)  # None: of a kind without codes
-    answers: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    answers: dict[tuple[object, ...], int] = field(default_factory=dict)
     tables: dict[int, Answers | None] = field(default_factory=dict)  # None: by the values themselves
 
     def table(self, condition: Interpreted) -> Answers | None:
@@ -194,7 +194,7 @@ class Interpreted:
         names = (node.function for node in s.walk(self.condition) if isinstance(node, s.Call))
         return not any(function is None or function.user for function in map(find_function, names))
 
-    def __call__(self, number: int, *given: Any) -> int:
+    def __call__(self, number: int, *given: object) -> int:
         kept = _columns[int(number)]
         table = kept.table(self)
         if table is None:
@@ -203,7 +203,7 @@ class Interpreted:
         answer = int(table.known[place])
         return answer if answer != UNKNOWN else table.ask(kept, place, dict(zip(self.references, given, strict=True)))
 
-    def remembered(self, kept: Kept, given: Sequence[Any]) -> int:
+    def remembered(self, kept: Kept, given: Sequence[object]) -> int:
         """The same for many different values, or with aggregates."""
         rows = dict(zip(self.references, given, strict=False))
         values = given[len(self.references) :]
@@ -216,7 +216,7 @@ class Interpreted:
             kept.answers[key] = answer
         return answer
 
-    def answer(self, kept: Kept, rows: dict[s.Reference, Any], values: Sequence[Any]) -> int:
+    def answer(self, kept: Kept, rows: dict[s.Reference, Any], values: Sequence[object]) -> int:
         """1, 0 or 2, by Arrow."""
         known = {
             aggregate: _scalar(kept, kind, None if values[2 * place + 1] else values[2 * place])
@@ -301,7 +301,7 @@ class CalledAsPython:
     kinds: tuple[type, ...]
     result: type
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         found = self.apply(*(kind(each) for kind, each in zip(self.kinds, arguments, strict=True)))
         found = found.item() if hasattr(found, "item") else found
         if found is None or found != found or (self.result is int and not -(2**63) <= found < 2**63):

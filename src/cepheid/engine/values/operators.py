@@ -77,7 +77,7 @@ def whole(values: Column, length: int) -> pa.Array:
     return values
 
 
-def listed(column: Column, length: int = 1) -> list[Any]:
+def listed(column: Column, length: int = 1) -> list[object]:
     """The values of a column as Python's, or a constant so many times; times beyond the years 1 to 9999 are NULL.
 
     >>> listed(pa.array([0, 2**58], pa.timestamp("us")))
@@ -272,7 +272,7 @@ def combined(sign: str, left: Column, right: Column) -> Column | None:
         return None
 
 
-def _checked(compute: Callable[..., Column], exact: Callable[..., Any], *columns: Column) -> Column:
+def _checked(compute: Callable[..., Column], exact: Callable[..., object], *columns: Column) -> Column:
     """A result of arithmetic; NULL where a whole number does not fit 64 bits, as Spark's try_add says."""
     try:
         return compute(*columns)

@@ -26,7 +26,7 @@ Functions = tuple[tuple[str, Any], ...]  # what the source names, and what that 
 
 
 def compiled_once(
-    namespace: dict[str, Any], source: str, functions: Functions, signature: Any, options: dict[str, Any]
+    namespace: dict[str, Any], source: str, functions: Functions, signature: object, options: dict[str, Any]
 ) -> Any:
     """The function that the source defined in a namespace, compiled: from a file, else written if it may be kept."""
     predicate = namespace["predicate"]
@@ -39,7 +39,7 @@ def compiled_once(
     return cached(predicate, signature, options, contents)
 
 
-def is_on_disk(source: str, functions: Functions, signature: Any) -> bool:
+def is_on_disk(source: str, functions: Functions, signature: object) -> bool:
     """Has some process compiled it?"""
     contents = _contents(source, functions)
     return contents is not None and is_cached(_contents, signature, contents)

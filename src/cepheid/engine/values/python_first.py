@@ -148,7 +148,7 @@ def judged_by_number(case, at, counted, running, columns):  # type: ignore[no-un
 
 
 @lru_cache(maxsize=1)
-def called_by_number(signature: Any) -> Any:
+def called_by_number(signature: object) -> Any:
     """The same, compiled, or from the cache."""
     compiled = in_the_background(lambda: cached(judged_by_number, signature, {}, Contents({__file__})))
     return handed_over(compiled, signature)

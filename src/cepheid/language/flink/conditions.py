@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
@@ -70,7 +70,7 @@ class _Scope:
     steps: frozenset[str]
     before: frozenset[str]
     schema: Schema
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
 
     def fail(self, message: str, node: s.Node, code: str, hint: str | None = None) -> NoReturn:
         """Raises an error that points into the condition."""
@@ -83,7 +83,7 @@ class _Scope:
 
 
 def bind_condition(
-    text: str, own: str | None, steps: Steps, schema: Schema, parameters: Mapping[str, Any]
+    text: str, own: str | None, steps: Steps, schema: Schema, parameters: Mapping[str, object]
 ) -> tuple[Atom, ...]:
     """A condition over the columns of a table, as parts that all have to hold."""
     scope = _Scope(text, own, steps.all, steps.before, schema, parameters)

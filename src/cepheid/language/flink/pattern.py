@@ -100,7 +100,7 @@ class Pattern:
     until_condition: Test | None = None
     quantifier: Quantifier = Quantifier()
     window: Any = None
-    gap_window: Any = None  # between two events
+    gap_window: object = None  # between two events
     skip: AfterMatchSkipStrategy = NO_SKIP
 
     # --- steps and groups -------------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def _joined(kind: type[Both] | type[Either], known: Condition | None, test: Test
     return kind(known, test)
 
 
-def _length(given: Any, method: str) -> Any:
+def _length(given: object, method: str) -> Any:
     """The longest time from one round to the next, if there is one."""
     if given is not None and parse_length(given, "within")[0] <= 0:
         _fail("a window must be longer than zero", f"for example {method}(..., within='10 seconds')")

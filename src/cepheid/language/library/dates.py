@@ -26,7 +26,7 @@ def civil(days: Any) -> tuple[Any, Any, Any]:
     return year_of_era + era * 400 + (month <= 2), month, day
 
 
-def days_of(year: Any, month: Any, day: Any) -> Any:
+def days_of(year: object, month: Any, day: object) -> Any:
     """Days since 1970 of a date.
 
     >>> days_of(2024, 2, 29), days_of(1969, 12, 31)

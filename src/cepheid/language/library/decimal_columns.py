@@ -189,7 +189,7 @@ def compared(sign: str, left: Column, right: Column) -> Column:
     return row_by_row(test, (left, right), pa.bool_())
 
 
-def row_by_row(call: Callable[..., Any], columns: tuple[Column, ...], kind: pa.DataType) -> Column:
+def row_by_row(call: Callable[..., object], columns: tuple[Column, ...], kind: pa.DataType) -> Column:
     """A function of each row's values, NULL where one is."""
     length = next((len(column) for column in columns if not isinstance(column, pa.Scalar)), None)
     lists = [

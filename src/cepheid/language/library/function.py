@@ -46,9 +46,9 @@ class Function:
     inline: str | None = None  # the function as source over its arguments, where it is that short
     source: Callable[[Sequence[str], Sequence[object]], str | None] | None = None  # the same, from constants, too
     null: str | None = None  # where it is NULL although its arguments are not, as source over them
-    columnwise: Callable[..., Any] | None = None  # over Arrow columns
+    columnwise: Callable[..., object] | None = None  # over Arrow columns
     spark: Callable[..., Any] | None = None  # Spark's functions module and columns -> a column of the same values
-    ascii: Callable[..., Any] | None = None  # the same for text of ASCII alone, where Spark knows other rare letters
+    ascii: Callable[..., object] | None = None  # the same for text of ASCII alone, where Spark knows other rare letters
     strict: bool = True
     constants: tuple[int, ...] = ()  # arguments that must be written as constants; other forms get them as they are
     wrong: Callable[[Sequence[object]], str | None] | None = None  # what is wrong with the constants
@@ -88,7 +88,7 @@ class Function:
         ]
         return not (self.arithmetic and whole)
 
-    def apply(self, *arguments: Any) -> Any:
+    def apply(self, *arguments: object) -> Any:
         """The function of values, none of them NULL if it is strict."""
         if self.fractions:
             arguments = tuple(
@@ -98,7 +98,7 @@ class Function:
         check_text(self.name, arguments)
         return self.call(*arguments)
 
-    def compiled(self, arguments: int) -> Callable[..., Any]:
+    def compiled(self, arguments: int) -> Callable[..., object]:
         """The form that kernels call with so many arguments."""
         return self.kernels.get(arguments) or self.kernel or self.call
 
@@ -108,7 +108,7 @@ class Function:
         forms = (self.kernel, self.inline, self.source)
         return not self.user and all(form is None for form in forms) and self.name not in SPECIAL
 
-    def constants_of(self, values: Sequence[Any]) -> list[Any]:
+    def constants_of(self, values: Sequence[object]) -> list[object]:
         """Those of its arguments that must be constants."""
         return [each for place, each in enumerate(values) if place in self.constants]
 

@@ -43,7 +43,7 @@ _LENGTHS: dict[str, Callable[..., int]] = {
 }
 
 
-def check_text(name: str, arguments: Sequence[Any]) -> None:
+def check_text(name: str, arguments: Sequence[object]) -> None:
     """An error if a function would make a longer text of these values than there may be.
 
     >>> check_text("repeat", ("ab", 10**12))
@@ -63,19 +63,19 @@ def check_text(name: str, arguments: Sequence[Any]) -> None:
     reserve(size)
 
 
-def bounded_text(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+def bounded_text(name: str, call: Callable[..., object]) -> Callable[..., object]:
     """The function, which refuses to make texts that are too long."""
     if name not in _LENGTHS:
         return call
 
-    def held(*values: Any) -> Any:
+    def held(*values: object) -> Any:
         check_text(name, values)
         return call(*values)
 
     return held
 
 
-def check_column(name: str, arguments: Sequence[Any]) -> None:
+def check_column(name: str, arguments: Sequence[object]) -> None:
     """The same for a function over a whole column of texts; its other arguments are columns, too, or constants."""
     checkpoint()
     if name not in _LENGTHS:

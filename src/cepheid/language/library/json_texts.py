@@ -109,7 +109,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     """The first value of each name that is not null, as Spark takes it."""
     found: dict[str, Any] = {}
     for name, value in pairs:

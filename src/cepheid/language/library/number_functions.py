@@ -216,7 +216,7 @@ def truncated(x: Any, digits: int = 0) -> Any:
     return _cut(ROUND_DOWN, x, digits)
 
 
-def _to_whole(round_number: Callable[[Any], int], rounding: str) -> Callable[[Any], Any]:
+def _to_whole(round_number: Callable[[Any], int], rounding: str) -> Callable[[object], object]:
     """floor or ceil: a decimal stays one, a double becomes a whole number, or NULL beyond 64 bits."""
 
     def call(x: Any) -> Any:
@@ -246,7 +246,7 @@ def round_precision(types: Sequence[Precision], constants: Sequence[int]) -> Pre
 def _extreme(largest: bool) -> Callable[..., Any]:
     """The smallest or largest value that is not NULL; the first one of equal ones."""
 
-    def better(one: Any, other: Any) -> Any:
+    def better(one: object, other: object) -> Any:
         first, second = comparable(one, other)
         kind = float if isinstance(first, float) else None
         one, other = (one, other) if kind is None else (first, second)
@@ -265,7 +265,7 @@ def _sign(x: Any) -> float:
     return 1.0 if x > 0 else -1.0 if x < 0 else float(x)
 
 
-def _whole_part(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _whole_part(compute: Callable[[Any], Any]) -> Callable[[object], object]:
     """Rounded whole numbers of a column; NULL beyond 64 bits. Decimals stay such."""
 
     def columnwise(column: Any) -> Any:
@@ -281,17 +281,17 @@ def _whole_part(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return columnwise
 
 
-def _as_float(column: Any) -> Any:
+def _as_float(column: object) -> Any:
     return pc.cast(column, pa.float64(), safe=False)
 
 
-def _sign_column(column: Any) -> Any:
+def _sign_column(column: object) -> Any:
     signs = pc.cast(pc.sign(column), pa.float64())
     return pc.if_else(pc.equal(column, 0), _as_float(column), signs)
 
 
-def _spark_floor(rounded: str) -> Callable[..., Any]:
-    def spark(F: Any, x: Any) -> Any:
+def _spark_floor(rounded: str) -> Callable[..., object]:
+    def spark(F: Any, x: object) -> Any:
         fits = (x >= F.lit(-(2.0**63))) & (x < F.lit(2.0**63))
         # As doubles, the largest whole numbers would not fit.
         return F.when((F.typeof(x) == "bigint") | fits, getattr(F, rounded)(x)).cast("bigint")

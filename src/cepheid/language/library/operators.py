@@ -31,7 +31,7 @@ _OPPOSITE = Context(prec=34, rounding=ROUND_HALF_EVEN)  # Spark keeps so many di
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def known(value: Any) -> Any:
+def known(value: object) -> Any:
     """The value, or None if it is not a number or a whole number beyond 64 bits.
 
     >>> known(float("nan")), known(2**63), known(1.5)
@@ -86,7 +86,7 @@ def in_utc(value: datetime) -> datetime:
     return value if value.tzinfo is None else value.astimezone(UTC)
 
 
-def ordered(value: Any) -> Any:
+def ordered(value: object) -> Any:
     """What a value is ordered and told from others by: Python takes two instants for one where clocks show it twice."""
     return in_utc(value) if isinstance(value, datetime) else value
 
@@ -115,7 +115,7 @@ def comparable(left: Any, right: Any) -> tuple[Any, Any]:
     return _beside(left, right)
 
 
-def _beside(left: Any, right: Any) -> tuple[Any, Any]:
+def _beside(left: object, right: object) -> tuple[object, object]:
     """A date beside a time as a time, and both in one zone."""
     times = isinstance(left, datetime) or isinstance(right, datetime)
     if times and isinstance(left, date) and isinstance(right, date):
@@ -127,7 +127,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _as_kind(text: str, other: Any) -> Any:
+def _as_kind(text: str, other: object) -> Any:
     """A text as the kind of value that it is compared with."""
     if isinstance(other, bool):
         return c.truth_of_text(text)
@@ -143,15 +143,15 @@ def _as_kind(text: str, other: Any) -> Any:
     raise TypeError(f"a string beside {type(other).__name__}")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A decimal beside a text is compared as a double."""
     return float(value) if isinstance(value, Decimal) else value
 
 
-def compared(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def compared(compare: Callable[[Any, Any], object]) -> Callable[[object, object], object]:
     """A comparison of two values: None if either is NULL or cannot be brought to the kind of the other."""
 
-    def operator(left: Any, right: Any) -> Any:
+    def operator(left: object, right: object) -> Any:
         left, right = known(left), known(right)
         if left is None or right is None:
             return None
@@ -218,7 +218,7 @@ def _remainder(left: int, right: int) -> int:
     return left - right * quotient(left, right)
 
 
-def positive_remainder(left: Any, right: Any, wanted: Precision | None = None) -> Any:
+def positive_remainder(left: object, right: Any, wanted: Precision | None = None) -> Any:
     """pmod: the remainder, positive where the divisor is.
 
     >>> positive_remainder(-7, 3), positive_remainder(-7, -3), positive_remainder(-7.5, 2)

@@ -29,7 +29,7 @@ _ALIKE = re.compile(
 _BRACKET = re.compile(r"\[\^?(?>[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9 _.,:;@/#=<>!~'\"%*+?(){}|$]|\\[dDwW\]\[\\^-])++\]")
 
 
-def _one(compute: Any, text: str, *arguments: Any) -> Any:
+def _one(compute: Any, text: str, *arguments: object) -> Any:
     """An Arrow function of one text."""
     return compute(pa.array([text], pa.string()), *arguments)[0].as_py()
 
@@ -115,7 +115,7 @@ def ilike(text: str, pattern: str) -> bool:
     return like(text.lower(), pattern.lower())
 
 
-def _lowered(column: Any) -> Any:
+def _lowered(column: object) -> Any:
     """Lower case as Python has it: Arrow's differs in rare letters."""
     if isinstance(column, pa.Scalar):
         return pa.scalar(column.as_py().lower(), pa.string()) if column.is_valid else column
@@ -157,7 +157,7 @@ def java_pattern(pattern: str) -> str | None:
     return "(?d)" + (pattern[:-1] + "\\z" if ends else pattern)  # (?d): only a newline ends a line, as in RE2
 
 
-def _spark_rlike(F: Any, text: Any, pattern: str) -> Any:
+def _spark_rlike(F: Any, text: object, pattern: str) -> Any:
     java = java_pattern(pattern)
     return None if java is None else F.rlike(text, F.lit(java))
 
@@ -197,7 +197,7 @@ def _wrong_extract(constants: Sequence[object]) -> str | None:
     return wrong_regex((group_named(pattern)[0],))
 
 
-def _extract_column(column: Any, pattern: str, group: int = 1) -> Any:
+def _extract_column(column: object, pattern: str, group: int = 1) -> Any:
     found = pc.struct_field(pc.extract_regex(column, group_named(pattern)[0]), f"g{group}")
     return pc.if_else(pc.is_null(column), pa.scalar(None, pa.string()), pc.fill_null(found, ""))
 
@@ -210,7 +210,7 @@ def _split(text: str, pattern: str) -> Any:
     return _one(_split_column, text, pattern)
 
 
-def _split_column(column: Any, pattern: str) -> Any:
+def _split_column(column: object, pattern: str) -> Any:
     """The parts between matches. A match of nothing parts two characters; at the start of the text it does not count.
 
     Arrow's own function never ends where a match is empty. So matches are put between marks first.
@@ -232,7 +232,7 @@ def _characters(column: Any) -> Any:
     return pa.chunked_array([kept]) if isinstance(column, pa.ChunkedArray) else kept
 
 
-def _marks(column: Any) -> tuple[str, str]:
+def _marks(column: object) -> tuple[str, str]:
     """Two characters that no text of the column has."""
     free = (chr(code) for code in range(0xE000, 0xF8FF))
     unused = (mark for mark in free if not pc.any(pc.match_substring(column, mark)).as_py())
@@ -242,7 +242,7 @@ def _marks(column: Any) -> tuple[str, str]:
 # --- parts of texts ---------------------------------------------------------------------------------------------------
 
 
-def _spark_substring(F: Any, text: Any, start: Any, length: Any = None) -> Any:
+def _spark_substring(F: Any, text: object, start: object, length: object = None) -> Any:
     # Spark counts in 32 bits
     if not all(isinstance(given, int) and abs(given) < 2**30 for given in (start, length) if given is not None):
         return None
@@ -253,7 +253,7 @@ def _instr(text: str, part: str) -> int:
     return text.find(part) + 1
 
 
-def _replaced(column: Any, part: str, other: str = "") -> Any:
+def _replaced(column: object, part: str, other: str = "") -> Any:
     return column if not part else pc.replace_substring(column, part, other)
 
 
@@ -269,7 +269,7 @@ def _wrong_whole(constants: Sequence[object]) -> str | None:
     return None if all(type(given) is int for given in constants) else "write it as a whole number"
 
 
-def _concatenated(*columns: Any) -> Any:
+def _concatenated(*columns: object) -> Any:
     return pc.binary_join_element_wise(*columns, pa.scalar("", pa.string()))
 
 

@@ -42,7 +42,7 @@ def _day(time: Any) -> Any:
     return civil(time // DAY)[2]
 
 
-def _quarter(time: Any) -> Any:
+def _quarter(time: object) -> Any:
     return (_month(time) + 2) // 3
 
 
@@ -137,7 +137,7 @@ def _wrong_unit(constants: Sequence[object]) -> str | None:
 # --- over columns and on Spark ----------------------------------------------------------------------------------------
 
 
-def _vectorised(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _vectorised(compute: Callable[[Any], Any]) -> Callable[[object], object]:
     def columnwise(column: Any) -> Any:
         if isinstance(column, pa.Scalar):
             return pa.scalar(int(compute(column.as_py())) if column.is_valid else None, pa.int64())
@@ -148,19 +148,19 @@ def _vectorised(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return columnwise
 
 
-def _divided(F: Any, x: Any, size: int) -> Any:
+def _divided(F: Any, x: object, size: int) -> Any:
     """Whole division that rounds down, without a detour over fractions."""
     rest = F.pmod(x, F.lit(size).cast("bigint"))
     return F.call_function("div", x - rest, F.lit(size).cast("bigint"))
 
 
-def _date(F: Any, x: Any) -> Any:
+def _date(F: Any, x: object) -> Any:
     return F.date_from_unix_date(_divided(F, x, DAY).cast("int"))
 
 
-def _clock(size: int, many: int) -> dict[str, Any]:
+def _clock(size: int, many: int) -> dict[str, object]:
     """A part of the time of day."""
-    compute: Callable[[Any], Any] = lambda time: time // size % many  # noqa: E731
+    compute: Callable[[Any], object] = lambda time: time // size % many  # noqa: E731
     return {
         "call": compute,
         "columnwise": _vectorised(compute),
@@ -169,9 +169,9 @@ def _clock(size: int, many: int) -> dict[str, Any]:
     }
 
 
-def _weekly(first: int, counted_from: int) -> dict[str, Any]:
+def _weekly(first: int, counted_from: int) -> dict[str, object]:
     """A day of the week: which day begins it, and the number of that day."""
-    compute: Callable[[Any], Any] = lambda time: (time // DAY + first) % 7 + counted_from  # noqa: E731
+    compute: Callable[[Any], object] = lambda time: (time // DAY + first) % 7 + counted_from  # noqa: E731
     return {
         "call": compute,
         "columnwise": _vectorised(compute),
@@ -180,7 +180,7 @@ def _weekly(first: int, counted_from: int) -> dict[str, Any]:
     }
 
 
-def _of_date(compute: Callable[[Any], Any], spark: str) -> dict[str, Any]:
+def _of_date(compute: Callable[[Any], object], spark: str) -> dict[str, object]:
     return {
         "call": compute,
         "columnwise": _vectorised(compute),
@@ -188,7 +188,7 @@ def _of_date(compute: Callable[[Any], Any], spark: str) -> dict[str, Any]:
     }
 
 
-def _spark_trunc(F: Any, unit: str, x: Any) -> Any:
+def _spark_trunc(F: Any, unit: str, x: object) -> Any:
     known = _unit(unit)
     if known in _FIXED and known != "week":
         return x - F.pmod(x, F.lit(_FIXED[known]).cast("bigint"))

@@ -48,7 +48,7 @@ TYPES = {
 # --- choosing ---------------------------------------------------------------------------------------------------------
 
 
-def _case(*arguments: Any) -> Any:
+def _case(*arguments: object) -> Any:
     """Condition, value, condition, value, ..., and the value where none holds."""
     for place in range(0, len(arguments) - 1, 2):
         if arguments[place] is True:
@@ -84,7 +84,7 @@ def _if_type(kinds: Sequence[DataType], constants: Sequence[object]) -> DataType
     return common_type(kinds[1:]) or "the values of if() are of different types"
 
 
-def _case_columns(*columns: Any) -> Any:
+def _case_columns(*columns: object) -> Any:
     values = _alike([*columns[1::2], columns[-1]])
     result = values[-1]
     for condition, value in zip(reversed(columns[:-1:2]), reversed(values[:-1]), strict=True):
@@ -92,27 +92,27 @@ def _case_columns(*columns: Any) -> Any:
     return result
 
 
-def _alike(columns: Sequence[Any]) -> list[Any]:
+def _alike(columns: Sequence[object]) -> list[object]:
     """Columns of one type, of which NULL alone takes that of the others."""
     wanted = common_kind(columns)
     return list(columns) if wanted is None else [converted(column, wanted) for column in columns]
 
 
-def _spark_case(F: Any, *columns: Any) -> Any:
+def _spark_case(F: Any, *columns: object) -> Any:
     chain = F
     for place in range(0, len(columns) - 1, 2):
         chain = chain.when(columns[place], columns[place + 1])
     return chain.otherwise(columns[-1])
 
 
-def _first_known(*values: Any) -> Any:
+def _first_known(*values: object) -> Any:
     return next((value for value in values if value is not None), None)
 
 
 _equal = compared(lambda one, other: one == other)
 
 
-def _nullif(value: Any, other: Any) -> Any:
+def _nullif(value: object, other: object) -> Any:
     return None if _equal(value, other) else value
 
 
@@ -120,7 +120,7 @@ def _nullif_type(kinds: Sequence[DataType], constants: Sequence[object]) -> Data
     return "nullif() of different types" if common_type(kinds) is None else kinds[0]
 
 
-def _nullif_columns(value: Any, other: Any) -> Any:
+def _nullif_columns(value: Any, other: object) -> Any:
     first, second = _alike([value, other])
     return pc.if_else(pc.fill_null(pc.equal(first, second), False), pa.scalar(None, value.type), value)
 
@@ -269,12 +269,12 @@ def _is_map(collection: Any) -> bool:
     return isinstance(collection, dict) or isinstance(collection[0], tuple)
 
 
-def _looked_up(collection: Any, key: Any) -> Any:
+def _looked_up(collection: Any, key: object) -> Any:
     pairs = collection.items() if isinstance(collection, dict) else collection
     return next((value for known, value in reversed(list(pairs)) if known == key), None)
 
 
-def _array_contains(collection: Any, value: Any) -> bool | None:
+def _array_contains(collection: Any, value: object) -> bool | None:
     found = [_equal(element, value) for element in collection]
     return True if True in found else None if None in found else False
 
@@ -478,7 +478,7 @@ def _of_unscaled(value: int, scale: int, precision: int = 38) -> Decimal:
     return moved(value, -scale)
 
 
-def _unscaled_columns(column: Any, scale: int) -> Any:
+def _unscaled_columns(column: object, scale: int) -> Any:
     whole = as_decimals(column, (38, scale))
     if isinstance(whole, pa.Scalar):
         return pa.scalar(_unscaled(whole.as_py(), scale), pa.int64())
@@ -493,7 +493,7 @@ def _halves(value: object, scale: int) -> tuple[int, int]:
 
 
 def _half_columns(upper: bool) -> Any:
-    def columnwise(column: Any, scale: int) -> Any:
+    def columnwise(column: object, scale: int) -> Any:
         whole = as_decimals(column, (38, scale))
         if isinstance(whole, pa.Scalar):
             return pa.scalar(_halves(whole.as_py(), scale)[0 if upper else 1], pa.int64())

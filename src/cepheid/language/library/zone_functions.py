@@ -26,8 +26,8 @@ def _wrong_zone(constants: Sequence[object]) -> str | None:
     return None
 
 
-def _columnwise(compute: Callable[..., Int64s]) -> Callable[..., Any]:
-    def columnwise(column: Any, zone: str, *near: Any) -> Any:
+def _columnwise(compute: Callable[..., Int64s]) -> Callable[..., object]:
+    def columnwise(column: Any, zone: str, *near: object) -> Any:
         if isinstance(column, pa.Scalar):
             return columnwise(pa.array([column.as_py()], pa.int64()), zone, *near)[0]
         values = np.asarray(pc.fill_null(column, 0).to_numpy())
@@ -38,16 +38,16 @@ def _columnwise(compute: Callable[..., Int64s]) -> Callable[..., Any]:
     return columnwise
 
 
-def _filled(column: Any) -> Any:
+def _filled(column: object) -> Any:
     filled = pc.fill_null(column, 0)
     return filled.as_py() if isinstance(filled, pa.Scalar) else filled.to_numpy()
 
 
-def _clocks(F: Any, x: Any, zone: str) -> Any:
+def _clocks(F: Any, x: object, zone: str) -> Any:
     return F.unix_micros(F.from_utc_timestamp(F.timestamp_micros(x), zone))
 
 
-def _instants(F: Any, x: Any, zone: str, near: Any = None) -> Any:
+def _instants(F: Any, x: object, zone: str, near: object = None) -> Any:
     found = F.unix_micros(F.to_utc_timestamp(F.timestamp_micros(x), zone))
     if near is None:
         return found

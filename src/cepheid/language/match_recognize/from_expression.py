@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -63,7 +63,7 @@ class Written:
 
     sql: Sql
     groups: frozenset[str]  # variables that hold several events
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     only: str | None  # the variable of a filter query, whose attributes are bare words
     refuse: Refuse
     passing: bool = False  # the row that is judged is not yet one of the variable's

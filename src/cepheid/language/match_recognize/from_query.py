@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
@@ -27,7 +27,13 @@ Follow: TypeAlias = dict[str, frozenset[str]]  # what may come next, each with t
 
 
 def clause_of(
-    query: s.QuerySyntax, text: str | None, parameters: Mapping[str, Any], *, dialect: str, time: str, type: str | None
+    query: s.QuerySyntax,
+    text: str | None,
+    parameters: Mapping[str, object],
+    *,
+    dialect: str,
+    time: str,
+    type: str | None,
 ) -> str:
     """The clause; a QueryError names what cannot be said in it."""
     if dialect not in DIALECTS:
@@ -40,7 +46,7 @@ def clause_of(
 class _Translation:
     query: s.QuerySyntax
     text: str | None
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     sql: Sql
     time: str
     type: str | None

@@ -158,7 +158,7 @@ def number_of(text: str, doubles: bool = False) -> int | float | Decimal:
     return Decimal(digits)
 
 
-def within(value: Any) -> Any:
+def within(value: object) -> Any:
     """-9223372036854775808 is a whole number of 64 bits, though the number after the sign is not.
 
     >>> within(-number_of("9223372036854775808"))

@@ -101,7 +101,7 @@ def _parser() -> Lark:
 # --- building nodes ---------------------------------------------------------------------------------------------
 
 
-def _with_span(method: Callable[[s.Span, Parts], Any], rule: str, parts: Parts, meta: Meta) -> Any:
+def _with_span(method: Callable[[s.Span, Parts], object], rule: str, parts: Parts, meta: Meta) -> Any:
     return method((meta.start_pos, meta.end_pos) if not meta.empty else s.NOWHERE, parts)
 
 
@@ -273,7 +273,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         flat = [inner for part in parts for inner in (part.operands if isinstance(part, s.And) else (part,))]
         return s.And(tuple(flat), span=span)
 
-    def _where(self, condition: s.Expression | None, own: list[s.Selection], behind: list[s.Call]) -> dict[str, Any]:
+    def _where(self, condition: s.Expression | None, own: list[s.Selection], behind: list[s.Call]) -> dict[str, object]:
         """Strategies written as conjuncts (TIME, Query 1) leave the condition.
 
         Which of them is the query's own, and which are for single steps, is known with the components.

@@ -26,6 +26,6 @@ def to_arrow_type(kind: Any) -> pa.DataType:
     return types.to_arrow_type(kind, **_in_utc(types.to_arrow_type))
 
 
-def _in_utc(call: Callable[..., Any]) -> dict[str, Any]:
+def _in_utc(call: Callable[..., object]) -> dict[str, Any]:
     """What makes timestamps UTC: the zone since 4.2, what it did by itself before."""
     return {"timezone": "UTC"} if "timezone" in inspect.signature(call).parameters else {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
 
@@ -32,7 +31,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def match_batch(
-    df: DataFrame, plans: Plan | Mapping[str, Plan], options: BatchOptions | Mapping[str, Any] | None = None
+    df: DataFrame, plans: Plan | Mapping[str, Plan], options: BatchOptions | Mapping[str, object] | None = None
 ) -> DataFrame:
     """The matches of a plan, or of several with names, in a Spark table, as a Spark table.
 

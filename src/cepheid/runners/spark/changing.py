@@ -143,9 +143,9 @@ class ChangingShard(Shard):
         self.store = StateChunks(chunks, codes, ends)
 
     @short_errors
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[object], timerValues: object) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch: rows of the table first, then events."""
-        control: list[Mapping[str, Any]] = []
+        control: list[Mapping[str, object]] = []
         come = came(_noting(rows, control))
         yield self.changed(
             int(key[0]), come, sorted(control, key=lambda row: (row.get("at") or "", str(row.get("name"))))
@@ -182,7 +182,7 @@ class ChangingShard(Shard):
         return pd.concat([frame, pd.DataFrame(rows)], ignore_index=True) if rows else frame
 
 
-def _noting(rows: Iterator[Any], control: list[Mapping[str, Any]]) -> Iterator[Any]:
+def _noting(rows: Iterator[Any], control: list[Mapping[str, Any]]) -> Iterator[object]:
     """The rows as they come, with those of the table of queries put down."""
     for frame in rows:
         control += [json.loads(each) for each in frame[_CONTROL] if each is not None]

@@ -15,7 +15,7 @@ _log = logging.getLogger("cepheid.stream")
 _STATE = "/state/"
 
 
-def check_place(jvm: Any, files: Any, checkpoint: Any) -> None:
+def check_place(jvm: Any, files: Any, checkpoint: object) -> None:
     """An error if a checkpoint names files at the place where it was written, and these are gone."""
     now = str(checkpoint).rstrip("/")
     for path in schema_paths(jvm, files, f"{now}{_STATE}"):

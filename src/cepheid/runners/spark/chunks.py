@@ -91,7 +91,7 @@ class StateChunks:
     ends: StateMap | None
     held: dict[int, bytes] = field(default_factory=dict)  # chunks of the state that this worker knows
     small: dict[int, bytes] = field(default_factory=dict)  # chunks that lie with the clock
-    remembered: dict[int, Any] = field(default_factory=dict)  # searches that have seen them
+    remembered: dict[int, object] = field(default_factory=dict)  # searches that have seen them
 
     def read(self, number: int) -> bytes:
         """The chunk of a number."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.zones import IN_UTC
@@ -30,10 +29,10 @@ def match_spark_flink(df: DataFrame, pattern: Pattern, options: FlinkOptions, ab
     return found.toDF(*result, *found.columns[len(result) :])
 
 
-def flink_aspects(pattern: Pattern, search: FlinkSearch) -> dict[str, Any]:
+def flink_aspects(pattern: Pattern, search: FlinkSearch) -> dict[str, object]:
     """What decides the matches of a pattern in a stream, under the names a user knows."""
     automaton, options = search.automaton, search.options
-    aspects: dict[str, Any] = {
+    aspects: dict[str, object] = {
         "pattern": [str(pattern), str(automaton.skip), automaton.describe()],
         "parameters": options.parameters or {},
         "window": [automaton.window, [gap or None for gap in automaton.gaps]],

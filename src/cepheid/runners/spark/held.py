@@ -22,7 +22,7 @@ class HeldState:
     """Chunks of one state, and the searches that have seen them."""
 
     chunks: dict[int, bytes] = field(default_factory=dict)
-    searches: dict[int, Any] = field(default_factory=dict)
+    searches: dict[int, object] = field(default_factory=dict)
     stream: str | None = None  # the stream whose searches they are: another may go on from the same state
     size: int = 0
 

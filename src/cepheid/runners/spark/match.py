@@ -34,7 +34,7 @@ from cepheid.runners.spark.workers import with_workers
 
 
 @with_workers
-def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
+def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, object]) -> Any:
     """The matches of a query, or of several with names, in a Spark table, batch or stream; or how many they are."""
     options, spreading = spark_options(keywords, df.isStreaming)
     if isinstance(query, Path) or is_spark_frame(query):
@@ -47,7 +47,7 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
     df, options, early = with_spark_bounds(df, options)
     schema = without(arrow_schema(df), bad)
     plans: Plan | dict[str, Plan]
-    reading: dict[str, Any] = {}
+    reading: dict[str, object] = {}
     if isinstance(query, Mapping):
         check_names(query)
         reading = {name: query[name] for name in in_order(query) if query[name].sources}
@@ -69,7 +69,7 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
 
 
 def _composed(
-    result: DataFrame, reading: Mapping[str, Any], options: Options, spreading: BatchOptions, names: list[str]
+    result: DataFrame, reading: Mapping[str, object], options: Options, spreading: BatchOptions, names: list[str]
 ) -> DataFrame:
     """The matches of queries, and of those that read them."""
     parts = {name: result for name in names if name not in reading}
@@ -154,7 +154,7 @@ def check_used(plans: Iterable[Plan], options: BatchOptions | StreamOptions) -> 
         raise DataError(message, hint="leave it out")
 
 
-def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str:
+def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, object]) -> str:
     """What would be done for a query over a Spark table, and how it would be spread over workers."""
     options, spreading = spark_options(keywords, df.isStreaming)
     df = with_nested_columns(df, [query])

@@ -114,7 +114,7 @@ def first_state(df: DataFrame, state: bytes, keys: Sequence[str], narrow: pa.Sch
     return session.createDataFrame([(own, kind, number, bytearray(part)) for own, kind, number, part in rows], STATE)
 
 
-def _check_levels(clocks: Sequence[Mapping[str, Any]]) -> None:
+def _check_levels(clocks: Sequence[Mapping[str, object]]) -> None:
     """Matches that wait to be read lie in shards of their own, and are not dealt anew."""
     if any(clock.get("levels") for clock in clocks):
         message = "the state of queries that read each other's matches (FROM) cannot be moved"

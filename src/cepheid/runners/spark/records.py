@@ -35,7 +35,7 @@ _ZONED = r"[0-9]:[0-9].*([A-Za-z]|[+-][0-9])"  # a text that says its offset, or
 
 
 def with_spark_records(
-    df: DataFrame, queries: Iterable[Any], options: Options, streaming: StreamOptions | None = None
+    df: DataFrame, queries: Iterable[object], options: Options, streaming: StreamOptions | None = None
 ) -> tuple[DataFrame, str | None]:
     """The records of a Spark table as events, by the policy that the options give.
 
@@ -123,7 +123,7 @@ def _read(df: DataFrame, queries: list[Any], options: Options, kept: bool) -> Da
     from pyspark.sql import functions as F
 
     kinds = dict(df.dtypes)
-    changed: dict[str, Any] = {}
+    changed: dict[str, object] = {}
     for name in _clocks(df, options):
         column = F.col(quoted(name))
         if kinds[name] == "string":
@@ -208,7 +208,7 @@ def _problems(read: DataFrame, df: DataFrame, queries: list[Any], options: Optio
     return found + _null_keys(read.select(*[quoted(name) for name in df.columns]), queries, options)
 
 
-def _null_keys(df: DataFrame, queries: list[Any], options: Options) -> list[tuple[str, Any]]:
+def _null_keys(df: DataFrame, queries: list[Any], options: Options) -> list[tuple[str, object]]:
     """Keys that all queries have, of events of the types that they name."""
     from pyspark.sql import functions as F
 
@@ -276,7 +276,7 @@ def _deduplicated(df: DataFrame, options: Options) -> DataFrame:
     return df if df.isStreaming else df.dropDuplicates(list(options.dedupe))
 
 
-def syntaxes(query: Any) -> list[Any]:
+def syntaxes(query: object) -> list[object]:
     """One query, or several with names, as a list."""
     return list(query.values()) if isinstance(query, Mapping) else [query]
 

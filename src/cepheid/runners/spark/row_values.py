@@ -10,7 +10,7 @@ from cepheid.errors import QueryError
 MOST_VALUES = 100_000  # that a query after IN may give
 
 
-def values_of(df: Any) -> list[Any]:
+def values_of(df: Any) -> list[object]:
     """The values of a table's only column. Instants come as times in UTC, whatever the zones of machine and session."""
     if len(df.columns) != 1:
         raise QueryError(f"a query inside MATCH_RECOGNIZE gives {len(df.columns)} columns", code="subquery")

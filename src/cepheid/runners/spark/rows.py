@@ -67,7 +67,7 @@ def _match(parts: SparkParts, options: RowOptions, own: list[str], above: Above 
 
 def row_aspects(search: RowSearch, clause: Clause) -> dict[str, Any]:
     """What decides the result of a clause over a stream, under the names a user knows."""
-    aspects: dict[str, Any] = {
+    aspects: dict[str, object] = {
         "text": [token.text for token in tokens(clause.text)],
         "dialect": clause.dialect,
         "columns": [(field.name, str(field.type)) for field in search.columns],

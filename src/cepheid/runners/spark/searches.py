@@ -110,7 +110,7 @@ def match_incremental(
     df: DataFrame,
     search: StepSearch,
     options: StreamOptions,
-    aspects: Mapping[str, Any],
+    aspects: Mapping[str, object],
     late_columns: Sequence[str],
     above: Above | None = None,
 ) -> DataFrame:

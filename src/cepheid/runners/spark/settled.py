@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
 
 AFTER = (2, 6, 20)  # tasks; the first ones still load kernels
 
@@ -34,5 +33,5 @@ def in_worker() -> bool:
     >>> in_worker()
     False
     """
-    main: Any = sys.modules.get("__main__")
+    main: object = sys.modules.get("__main__")
     return str(getattr(main, "__file__", "")).endswith(("pyspark/daemon.py", "pyspark\\daemon.py"))

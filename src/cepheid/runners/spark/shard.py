@@ -92,12 +92,12 @@ class Shard(StatefulProcessor):
             self.fingerprint = replace(self.fingerprint, shards=shards)
             self.step = self.step.for_shards(planned, shards)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: object, rows: Iterator[object], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch."""
         now = timerValues.getCurrentProcessingTimeInMs() if self.idle else None
         yield from self.stepped(came(rows), now)
 
-    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+    def handleInitialState(self, key: object, initialState: Any, timerValues: object) -> None:
         """Begins with a state that was moved here (moving.py)."""
         for kind, number, packed in initialState[["kind", "number", "packed"]].itertuples(index=False):
             if kind == "clock":
@@ -107,7 +107,7 @@ class Shard(StatefulProcessor):
             elif self.store.ends is not None:
                 self.store.end(int(number), bytes(packed))
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+    def handleExpiredTimer(self, key: object, timerValues: Any, expiredTimerInfo: object) -> Iterator[pd.DataFrame]:
         """Nothing came for a while: time goes on as the machine's clock does."""
         assert self.idle is not None
         clock = Clock.read(self.stored(), self.fingerprint)

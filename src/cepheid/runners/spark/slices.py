@@ -32,7 +32,7 @@ class Slices:
 
     cuts: tuple[int, ...]
     width: int = 0  # of the widest interval, for imprecise times
-    hot: tuple[tuple[Any, ...], ...] | None = None  # the keys that are cut; None: everything
+    hot: tuple[tuple[object, ...], ...] | None = None  # the keys that are cut; None: everything
     column: str = ""  # the name of the column that holds the slice of an event
 
     def interval(self, number: int) -> tuple[int | None, int | None]:
@@ -142,7 +142,7 @@ def _slice_of(time: Column, cuts: Sequence[int]) -> Column:
     return reduce(lambda left, right: left + right, [(time > F.lit(cut)).cast("int") for cut in cuts])
 
 
-def is_hot(keys: Sequence[str], hot: Sequence[tuple[Any, ...]]) -> Column:
+def is_hot(keys: Sequence[str], hot: Sequence[tuple[object, ...]]) -> Column:
     """True for events of some keys."""
     from pyspark.sql import functions as F
 
@@ -153,7 +153,7 @@ def is_hot(keys: Sequence[str], hot: Sequence[tuple[Any, ...]]) -> Column:
     return reduce(lambda left, right: left | right, tests)
 
 
-def _hot_keys(events: DataFrame, keys: Sequence[str], hot_keys: Any) -> tuple[tuple[Any, ...], ...]:
+def _hot_keys(events: DataFrame, keys: Sequence[str], hot_keys: Any) -> tuple[tuple[object, ...], ...]:
     """The keys to cut: those given, or with "auto" those that hold more than one task's share of the events."""
     from pyspark.sql import functions as F
 

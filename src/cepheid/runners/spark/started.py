@@ -223,7 +223,7 @@ def write_logs_by(session: Session, execution: Any, files: str) -> None:
         _log.debug("the logs of this stream are written as Spark does by default: %s", error)
 
 
-def _read(jvm: Any, files: Any, place: Any) -> str | None:
+def _read(jvm: Any, files: Any, place: object) -> str | None:
     if not files.exists(place):
         return None
     stream = files.open(place)

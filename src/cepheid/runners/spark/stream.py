@@ -49,7 +49,7 @@ from cepheid.runners.worker_plans import WorkerPlan, as_named, common_result
 def match_stream(
     df: DataFrame,
     plans: Plan | Mapping[str, Plan],
-    options: StreamOptions | Mapping[str, Any] | None = None,
+    options: StreamOptions | Mapping[str, object] | None = None,
     read: Reading | None = None,
     composed: Mapping[str, Any] | None = None,
 ) -> DataFrame:

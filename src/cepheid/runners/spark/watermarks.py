@@ -96,6 +96,6 @@ def _watermarks_below(node: Any) -> tuple[bool, bool]:
     return (True, twice or some) if name in _WATERMARKS else (some, twice)
 
 
-def _children(node: Any) -> list[Any]:
+def _children(node: Any) -> list[object]:
     children = node.children()
     return [children.apply(number) for number in range(children.length())]

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from cepheid.errors import CepheidError
 from cepheid.runners.spark.session import Session
@@ -30,7 +30,7 @@ def with_workers(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(function)
     def checked(*args: _P.args, **keywords: _P.kwargs) -> _R:
-        first: Any = args[0]
+        first: object = args[0]
         prepare_workers(getattr(first, "sparkSession", first))
         return function(*args, **keywords)
 

@@ -256,7 +256,7 @@ def _with_entries(text: str, words: list[Token], level: int, position: int) -> l
     return entries
 
 
-def run_subquery(spark: Session, text: str, dialect: str, word: str, span: tuple[int, int]) -> tuple[Any, ...]:
+def run_subquery(spark: Session, text: str, dialect: str, word: str, span: tuple[int, int]) -> tuple[object, ...]:
     """The values of a query inside of a clause, such as `(SELECT max(x) FROM t)`: one, or all of them after IN.
 
     EXISTS gets one value for a query with rows and none for one without.

@@ -47,7 +47,7 @@ class Analysed(AnalyzeResult):
     given: Options = field(default_factory=Options)
 
 
-def table_functions(session: Session, arrow: bool = True) -> tuple[Any, Any]:
+def table_functions(session: Session, arrow: bool = True) -> tuple[object, object]:
     """`match_events`, which leaves PARTITION BY to the statement, and `match_table`, which partitions by itself.
 
     Spark's public functions refuse a schema that depends on the arguments for functions over Arrow batches; its
@@ -86,12 +86,12 @@ def _table_function(shipped: tuple[bytes, ...], zone: str, itself: bool, by_rows
             self.told, self.given = told, []  # type: ignore[var-annotated]
             self.parted = itself or has_partition_by()
 
-        def eval(self, batch: Any, query: Any, **options: Any) -> Iterator[Any]:
+        def eval(self, batch: object, query: object, **options: object) -> Iterator[object]:
             self.given.append(batch)
             return iter(())
 
         @short_errors
-        def terminate(self) -> Iterator[Any]:
+        def terminate(self) -> Iterator[object]:
             check_parted(self.parted, bool(self.given))
             assert self.told.events is not None
             batches = [_batch_of_rows(self.given, self.told.events)] if by_rows else self.given

@@ -89,7 +89,7 @@ class Serving:
         return step, self.fingerprint(shipments)
 
 
-def read_plan_options(given: Mapping[str, Any]) -> Options:
+def read_plan_options(given: Mapping[str, object]) -> Options:
     """The options of one query; those of the stream are the same for all."""
     known = options_of(PlanOptions)
     for name in given:
@@ -123,7 +123,7 @@ class Registered:
         except (ValueError, TypeError, AttributeError):
             raise DataError("the queries in the checkpoint cannot be read", hint=CHECKPOINT) from None
 
-    def changed(self, rows: Sequence[Mapping[str, Any]], serving: Serving) -> Registered:
+    def changed(self, rows: Sequence[Mapping[str, object]], serving: Serving) -> Registered:
         """The queries after some rows of the table, in this order."""
         queries, errors = dict(self.queries), list(self.errors)
         for row in rows:
@@ -142,7 +142,7 @@ class Registered:
         return Registered(queries, tuple(errors))
 
 
-def read_row(row: Mapping[str, Any]) -> SearchRequest:
+def read_row(row: Mapping[str, object]) -> SearchRequest:
     """A query from a row of the table: options may be a mapping, JSON, or nothing."""
     text, options = row.get("text"), row.get("options") or {}
     if not isinstance(text, str):
@@ -200,5 +200,5 @@ def result_columns(schema: pa.Schema, time: str) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -72,7 +72,7 @@ class Clock:
         small chunks in it, and a checksum of all that; elsewhere it is part of something that has one."""
         if token is None:
             return json.dumps({"version": VERSION, **fingerprint.spread(), **self.told()})
-        more: dict[str, Any] = {"token": token}
+        more: dict[str, object] = {"token": token}
         if small:
             more["small"] = {number: base64.b64encode(chunk).decode() for number, chunk in small.items()}
         told = {"version": _WITH_CHECKSUM, **more, **fingerprint.spread(), **self.told()}

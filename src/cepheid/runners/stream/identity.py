@@ -61,7 +61,7 @@ class Fingerprint:
         """How events are dealt to shards, as it is stored."""
         return {"shards": self.shards, "keys": list(self.keys)}
 
-    def check_spread(self, told: Mapping[str, Any]) -> None:
+    def check_spread(self, told: Mapping[str, object]) -> None:
         """An error if the state was dealt to shards in another way: then it lies in the wrong ones."""
         for name, value in self.spread().items():
             if told.get(name, value) != value:
@@ -106,7 +106,7 @@ def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
-def fingerprint(shipments: Iterable[WorkerPlan], shards: int, more: Mapping[str, Any] | None = None) -> Fingerprint:
+def fingerprint(shipments: Iterable[WorkerPlan], shards: int, more: Mapping[str, object] | None = None) -> Fingerprint:
     """What must stay the same for a state to make sense; `more` are options that decide results before the plan."""
     shipped = list(shipments)
     keys = tuple(sorted(shipped[0].plan.exchange.keys)) if shipped else ()
@@ -130,7 +130,7 @@ def recorded_shards(record: str | None) -> int | None:
 
 def recorded_states(record: str) -> list[Any]:
     """The states that the record of a checkpoint names."""
-    told: list[Any] = json.loads(checked_text(record, "the record of the checkpoint", CHECKPOINT))["states"]
+    told: list[object] = json.loads(checked_text(record, "the record of the checkpoint", CHECKPOINT))["states"]
     return told
 
 
@@ -178,11 +178,11 @@ def _tell_changes(known: Mapping[str, Known], now: Fingerprint) -> None:
             _log.warning(told, name, ", ".join(changed))
 
 
-def aspects(plan: Plan, more: Mapping[str, Any] | None = None) -> dict[str, str]:
+def aspects(plan: Plan, more: Mapping[str, object] | None = None) -> dict[str, str]:
     """What decides the matches of a plan, each as a digest, under the name a user knows it by."""
     bound, schema = plan.bound, plan.bound.schema
     roles = (schema.time, schema.type, schema.time_unit, schema.tiebreak, schema.lower, schema.upper, schema.existence)
-    told: dict[str, Any] = {
+    told: dict[str, object] = {
         "text": bound.stored_text,
         "columns": [(name, kind.name) for name, kind in schema.columns],
         "roles of columns": roles,
@@ -210,12 +210,12 @@ def aspects(plan: Plan, more: Mapping[str, Any] | None = None) -> dict[str, str]
     return digests(told)
 
 
-def digests(told: Mapping[str, Any]) -> dict[str, str]:
+def digests(told: Mapping[str, object]) -> dict[str, str]:
     """What decides the matches of a query, each as a digest, under the name a user knows it by."""
     return {name: _digest(value) for name, value in told.items()}
 
 
-def body_of(call: Callable[..., Any]) -> str:
+def body_of(call: Callable[..., object]) -> str:
     """What a function of the user does, as text that is the same in another process; not where it was written.
 
     >>> body_of(lambda x: x + 1) == body_of(lambda x: x + 2)
@@ -233,7 +233,7 @@ def body_of(call: Callable[..., Any]) -> str:
         return told
 
 
-def _instructions(code: CodeType) -> tuple[Any, ...]:
+def _instructions(code: CodeType) -> tuple[object, ...]:
     inner = [_instructions(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
     return (code.co_code.hex(), code.co_names, code.co_varnames, inner)
 
@@ -249,7 +249,7 @@ def _called(bound: BoundQuery) -> set[str]:
     return {node.function for expression in expressions for node in s.walk(expression) if isinstance(node, s.Call)}
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 

@@ -50,7 +50,7 @@ class PushedSearch(ABC):
     until: int | None = None
     base = kept = 0
 
-    def __init__(self, schema: pa.Schema, saved: Any) -> None:
+    def __init__(self, schema: pa.Schema, saved: object) -> None:
         self.schema, self.saved = schema, saved
         self.log = self.new_log()
 
@@ -58,7 +58,7 @@ class PushedSearch(ABC):
         """A log without events."""
         return EventLog(self.schema, lambda events: pa.Table.from_pylist(events, self.schema))
 
-    def place_of(self, events: pa.Table, saved: Any, until: int | None) -> Place:
+    def place_of(self, events: pa.Table, saved: object, until: int | None) -> Place:
         """The place that a saved state is."""
         log = self.new_log()
         log.add_table(events, None)

@@ -134,7 +134,7 @@ def _by_events(plan: Plan, events: EventTable, matches: Matches, match: int) -> 
     return instants, [[sortable(_values(events, names, row)) for row in group] for group in groups]
 
 
-def _values(events: EventTable, names: Sequence[str], row: int) -> list[Any]:
+def _values(events: EventTable, names: Sequence[str], row: int) -> list[object]:
     return [value_column(events.table.column(name).slice(row, 1))[0].as_py() for name in names]
 
 

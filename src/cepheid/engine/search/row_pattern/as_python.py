@@ -25,7 +25,7 @@ _columns: dict[int, dict[str, list[Any]]] = {}  # of the tables that are searche
 _conditions: weakref.WeakValueDictionary[tuple[Any, ...], PathCondition] = weakref.WeakValueDictionary()
 
 
-def number_of(table: pa.Table, conditions: list[s.Expression], holder: Any) -> int:
+def number_of(table: pa.Table, conditions: list[s.Expression], holder: object) -> int:
     """The number under which conditions find the values of a table, as long as there is a holder of it."""
     number = next(_numbers)
     names = {name for condition in conditions for name in b.columns_of(condition)}

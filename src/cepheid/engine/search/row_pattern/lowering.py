@@ -77,7 +77,7 @@ def _is_strict(node: s.Expression) -> bool:
     return node.function in _STRICT or (function is not None and function.strict and not function.user)
 
 
-def _where(expression: s.Expression) -> tuple[Any, ...] | None:
+def _where(expression: s.Expression) -> tuple[object, ...] | None:
     if not isinstance(expression, b.Navigate) or any(
         isinstance(n, b.RowLabel | b.MatchNumber) for n in s.walk(expression)
     ):
@@ -386,7 +386,7 @@ def _told_apart(column: pa.ChunkedArray) -> pa.Array:
     return read(column)
 
 
-def _constant(value: Any) -> Lowered:
+def _constant(value: object) -> Lowered:
     if value is None:
         return s.Literal(None), NULL
     if isinstance(value, bool):
