@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
+from cepheid.engine.data.matches import MISSING, NEVER, Chosen
 from cepheid.engine.data.shared import sharing
-from cepheid.engine.data.table import EventTable, ordered, times_of
-from cepheid.engine.incremental.core import BEGINNING, Core, Replayed
+from cepheid.engine.data.table import EventTable, ordered
+from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined
 from cepheid.engine.incremental.intake import Intake
+from cepheid.engine.incremental.result_rows import ResultRows, is_ready
 from cepheid.engine.search.incremental_events import FEW, Arrived, KeyNumbers
 from cepheid.plan.explain import retained_text
 from cepheid.runners.arrow_bytes import encoded
@@ -32,7 +33,6 @@ from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.saved import Saved
-from cepheid.runners.stream.shown_events import shown_at_once
 from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan, result_batches
 
@@ -232,7 +232,7 @@ class Resident:
         assert self.until is not None
         if not len(self):
             return
-        if self.intake.is_ready(len(self)) and self.intake.can_drop():
+        if self.intake.can_drop(len(self)):
             needed = self.intake.needed(self.until, len(self))
             self.log.keep(needed)
             self.intake.drop(np.cumsum(needed) - 1)
@@ -254,11 +254,7 @@ class Resident:
 
     def found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
         """The matches that complete in the interval."""
-        found: dict[int, Matches | Replayed] = {}
-        for number, core in enumerate(self.cores):
-            pushed = core.step(until)
-            if pushed:
-                found[number] = core.matches(pushed)
+        found = [(number, core.step(until)) for number, core in enumerate(self.cores)]
         return tuple(self.told(found))
 
     def _replayed(self, number: int, rows: Int64s, after: int, until: int) -> list[pa.RecordBatch]:
@@ -279,26 +275,37 @@ class Resident:
             for worker_plan, number, plan in zip(step.shipments, step.numbers, step.plans, strict=True)
         ]
 
-    def told(self, found: Mapping[int, Matches | Replayed]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def told(self, found: Sequence[tuple[int, list[Found]]]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of the results of queries."""
-        matched = {number: each for number, each in found.items() if isinstance(each, Matches)}
-        at_once = shown_at_once(self.log, self.schema, matched, self.step.shipments)
-        for number, matches in found.items():
-            if isinstance(matches, Replayed):
-                yield from ((self.step.numbers[number], batch) for batch in matches.batches)
-            elif number in at_once:
-                yield self.step.numbers[number], at_once[number]
-            else:
-                yield from self._told(number, matches)
+        for number, results in found:
+            place = self.step.numbers[number]
+            pushed = [each for each in results if isinstance(each, PushedMatches)]
+            if len(pushed) < len(results):
+                yield from ((place, batch) for each in results if isinstance(each, Replayed) for batch in each.batches)
+            elif results:
+                yield from ((place, batch) for batch in self._told(number, joined(pushed)))
 
-    def _told(self, number: int, matches: Matches) -> list[tuple[int, pa.RecordBatch]]:
+    @cached_property
+    def rows_of(self) -> list[ResultRows | None]:
+        """What makes the rows of each query that shows the events of its matches as they are."""
+        found: list[ResultRows | None] = []
+        for plan, worker_plan in zip(self.step.plans, self.step.shipments, strict=True):
+            bound, groups = plan.bound, [each.kleene for each in plan.bound.positives]
+            names = worker_plan.plan.bound.schema.names
+            own = None
+            if bound.returns is None and bound.summary is None:
+                own = ResultRows(self.schema, worker_plan.schema, bound.schema.time, names, groups, bound.is_linear)
+            found.append(own if own is not None and own.fits else None)
+        return found
+
+    def _told(self, number: int, pushed: PushedMatches) -> Sequence[pa.RecordBatch]:
         """The rows of the result of a query."""
-        plan, worker_plan = self.step.plans[number], self.step.shipments[number]
-        place = self.step.numbers[number]
-        if plan.bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
-            batch = self._events_of(worker_plan, matches)
+        plan, worker_plan, rows_of = self.step.plans[number], self.step.shipments[number], self.rows_of[number]
+        if rows_of is not None and len(pushed.known) <= MATCHES_AT_ONCE and is_ready(len(pushed.events)):
+            batch = rows_of.batch(self.log.places(), pushed)
             if batch is not None:
-                return [(place, batch)]
+                return [batch]
+        matches = self.cores[number].matches(pushed)
         # Few of the events are in matches: only these are taken out of the log.
         rows = np.unique(np.concatenate([chosen.rows for chosen in matches.chosen]))
         rows = rows[rows != MISSING]
@@ -308,46 +315,8 @@ class Resident:
         places[order] = np.arange(len(rows))
         renumbered = tuple(Chosen(_places(rows, places, chosen.rows), chosen.offsets) for chosen in matches.chosen)
         in_order = EventTable(events.take(pa.array(order)), order, order)
-        found = result_batches(plan.bound, in_order, replace(matches, chosen=renumbered), worker_plan.schema)
-        return [(place, batch) for batch in found]
-
-    def _events_of(self, worker_plan: WorkerPlan, matches: Matches) -> pa.RecordBatch | None:
-        """The rows of matches that are shown as their events; None if the result has other types than the events."""
-        names, clock = worker_plan.plan.bound.schema.names, worker_plan.plan.bound.schema.time
-        chosen = [each.rows[each.rows != MISSING] for each in matches.chosen]
-        kind = self.schema.field(clock).type
-        if kind != pa.int64() and not pa.types.is_timestamp(kind):
-            return None
-        taken = dict(zip(self.schema.names, self.log.arrays(np.concatenate(chosen)), strict=True))
-        columns = [taken[name] for name in names]
-        times = times_of(pa.table({clock: taken[clock]}), clock)
-        first, last = np.full(len(matches), NEVER), np.full(len(matches), BEGINNING)
-        shown, start = [], 0
-        for each, rows in zip(matches.chosen, chosen, strict=True):
-            own, when = [column.slice(start, len(rows)) for column in columns], times[start : start + len(rows)]
-            start += len(rows)
-            inside, begins, ends = slice(None), when, when
-            if each.offsets is not None:
-                if not np.diff(each.offsets).all():
-                    return None
-                begins, ends = when[each.offsets[:-1]], when[each.offsets[1:] - 1]
-                offsets = pa.array(each.offsets, pa.int32())
-                shown.append(pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(own, names)))
-            elif len(rows) < len(matches):
-                there = each.rows != MISSING
-                places = pa.array(np.cumsum(there) - 1, mask=~there)
-                inside, own = there, [column.take(places) for column in own]
-                shown.append(pa.StructArray.from_arrays(own, names, mask=pa.array(~there)))
-            else:
-                shown.append(pa.StructArray.from_arrays(own, names))
-            first[inside] = np.minimum(first[inside], begins)
-            last[inside] = np.maximum(last[inside], ends)
-        arrays = [*(pa.array(each, pa.int64()).view(kind) for each in (first, last)), *shown]
-        if matches.probability is not None:
-            arrays.append(pa.array(matches.probability))
-        if [array.type for array in arrays] != worker_plan.schema.types:
-            return None
-        return pa.RecordBatch.from_arrays(arrays, schema=worker_plan.schema)
+        renewed = replace(matches, chosen=renumbered)
+        return list(result_batches(plan.bound, in_order, renewed, worker_plan.schema))
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 

@@ -172,15 +172,20 @@ class Points:
         return pa.array(each, kind)
 
 
+_COMPARING = ("min", "max", "min_by", "max_by")
+
+
 def aggregate_type(node: Aggregated, kinds: list[pa.DataType], text: str) -> pa.DataType:
     """The type of an aggregate's values; an error where it cannot be computed."""
     if not node.arguments:
         return pa.int64()
     result, kind = AGGREGATES[node.function].result, kinds[0]
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if result in ("sum", "average", "double") and not (number or pa.types.is_duration(kind) or pa.types.is_null(kind)):
+    compares = node.function in _COMPARING and (pa.types.is_struct(kinds[-1]) or pa.types.is_map(kinds[-1]))
+    adds = result in ("sum", "average", "double")
+    if compares or (adds and not (number or pa.types.is_duration(kind) or pa.types.is_null(kind))):
         start, end = node.span
-        message = f"{node.function.upper()} of {kind} is not possible"
+        message = f"{node.function.upper()} of {kinds[-1] if compares else kind} is not possible"
         raise QueryError(message, text=text or None, start=start, end=end, code="types")
     if isinstance(result, int):
         return kinds[result]
@@ -232,9 +237,9 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
         if function == "sum":
             return without_nan(pa.array(sums, kind, mask=counts == 0))
         return without_nan(pa.array(sums.astype(np.float64) / np.maximum(counts, 1), mask=counts == 0))
-    if function in ("min", "max", "min_by", "max_by"):
+    if function in _COMPARING:
         by = values[-1]
-        if pa.types.is_boolean(by.type) or pa.types.is_list(by.type):
+        if any(test(by.type) for test in (pa.types.is_boolean, pa.types.is_list, pa.types.is_null)):
             return None
         ranks = pc.rank(by, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()).to_numpy(zero_copy_only=False)
         valid = np.array(by.is_valid().to_numpy(zero_copy_only=False))
