@@ -1,4 +1,7 @@
-"""What a small call loads: no model, no Spark, no page, and no compiled kernel. Each would cost a second or so."""
+"""What a small call loads: no model, no Spark, no page, no pandas and no compiled kernel.
+
+Each would cost a second or so.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,25 @@ import pytest
 
 CALL = """
 import sys
-from cepheid.cli import exit_code
-assert exit_code(["run", sys.argv[1], "-i", sys.argv[2]]) == 0
+from cepheid.cli import main
+try:
+    main(["run", sys.argv[1], "-i", sys.argv[2], *sys.argv[3:]])
+except SystemExit as end:
+    assert not end.code
 print(*sorted(sys.modules))
+import pandas, pyarrow
+assert pyarrow.table({"a": [1]}).to_pandas()["a"].tolist() == [1]
+assert pyarrow.array(pandas.Series([float("nan")])).null_count == 1
 """
 QUERIES = [
     "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10",
     "MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES A.x AS x PATTERN (A B) DEFINE A AS x > 0, B AS x > A.x)",
+    "steps.py:steps",
 ]
+STEPS = """
+from cepheid.flink import Pattern
+steps = Pattern.begin("a").where("type = 'A'").followed_by("b").where("type = 'B' AND x > a.x").within(10)
+"""
 # scipy.linalg comes with the first kernel that is loaded
 UNWANTED = {
     "altair",
@@ -30,6 +44,7 @@ UNWANTED = {
 }
 UNWANTED |= {
     "matplotlib",
+    "pandas",
     "polars",
     "pyspark",
     "scipy.linalg",
@@ -40,13 +55,20 @@ UNWANTED |= {
 }
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=["text", "clause"])
+@pytest.mark.parametrize("query", QUERIES, ids=["text", "clause", "Flink"])
 def test_a_small_run(tmp_path: Path, query: str) -> None:
     (tmp_path / "events.csv").write_text("ts,type,id,x\n1,A,1,1\n2,B,1,2\n3,A,2,3\n4,C,1,4\n5,B,2,5\n")
+    (tmp_path / "steps.py").write_text(STEPS)
     command = [sys.executable, "-c", CALL, query, str(tmp_path / "events.csv")]
     done = subprocess.run(
-        command, env={**os.environ, "CEPHEID_COMPILE": ""}, capture_output=True, text=True, timeout=300, check=True
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "CEPHEID_COMPILE": ""},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
     )
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert "cepheid.engine.find" in loaded or "cepheid.runners.rows" in loaded
+    assert "cepheid.engine.find" in loaded or {"cepheid.runners.rows", "cepheid.runners.flink"} & loaded
     assert loaded & UNWANTED == set()

@@ -14,6 +14,7 @@ from hypothesis import given
 
 import cepheid
 from cepheid.engine.incremental import linking
+from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.arrow_rows import TypeNumbers
 from cepheid.engine.incremental.queries import refusal
 from cepheid.runners.stream import incremental_shard
@@ -198,13 +199,11 @@ def test_a_search_that_may_take_long_can_be_stopped_and_finds_the_same(monkeypat
 
 def test_types_are_told_apart_to_the_letter() -> None:
     names = ["A", "AB", "B", "", "Ä", "a" * 40]
-    numbers = TypeNumbers(names, every=False)
+    numbers = TypeNumbers(names, every=False, time=0, kind=1)
     sent = ["B", "X", "a" * 40, "", "Ä", "AB", "BA", "A", "a" * 39]
-    kinds, times = pa.array(["-", *sent])[1:], pa.array(range(10), pa.int64())[1:]
-    rows, codes, when = numbers.found(numbers.rows(times, kinds))
-    assert [names[code] for code in codes] == [name for name in sent if name in names]
+    batch = pa.record_batch({"ts": pa.array(range(10), pa.int64()), "type": pa.array(["-", *sent])}).slice(1)
+    rows = numbers.found(numbers.rows(Exported(batch), len(batch)))
     assert [sent[row] for row in rows] == [name for name in sent if name in names]
-    assert when.tolist() == (rows + 1).tolist()
 
 
 def test_events_of_a_log_come_in_any_kind() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.errors import CepheidError
 from cepheid.language import functions
 from rows.row_cases import matched, values
 
@@ -64,3 +66,43 @@ def test_a_function_of_the_user_goes_first_and_gets_the_floats_it_asks_for(monke
     assert matched("ORDER BY id MEASURES radians(value) AS r PATTERN (A)", values(3, 1), "spark") == [(3.0,), (1.0,)]
     query = "PATTERN SEQ(* a) RETURN radians(a.value) AS r"
     assert cepheid.match(values(3, 1), query, type=None, time="id").column("r").to_pylist() == [3.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "concat(LAST(A.id), LAST(B.value)) = '11'",
+        "concat(LAST(A.id), '-', LAST(B.value) / 2) = '1-0.5'",
+        "concat(A.id = 1, count(B.value)) = 'true1'",
+        "concat_ws('-', LAST(A.id), LAST(B.value)) = '1-1'",
+        "upper(concat(A.id, B.value, 'x')) = '11X'",
+    ],
+)
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_other_values_become_texts_in_conditions(condition: str, engine: str) -> None:
+    clause = f"MATCH_RECOGNIZE (ORDER BY id MEASURES LAST(id) AS e PATTERN (A B) DEFINE B AS {condition})"
+    assert cepheid.match(TABLE, clause, engine=engine).to_pylist() == [{"e": 2}]
+
+
+@pytest.mark.parametrize("order", ["nothing", "nothing DESC, id", "id, nothing NULLS FIRST"])
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_a_column_without_values_orders_nothing(order: str, engine: str) -> None:
+    table = TABLE.append_column("nothing", pa.nulls(len(TABLE)))
+    measures = "LAST(id) AS e, max(nothing) AS most, min_by(id, nothing) AS least"
+    clause = f"MATCH_RECOGNIZE (ORDER BY {order} MEASURES {measures} PATTERN (A B C))"
+    expected = [{"e": end, "most": None, "least": None} for end in (3, 6)]
+    assert cepheid.match(table, clause, engine=engine).to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("ORDER BY pair MEASURES LAST(id) AS e", "rows cannot be ordered by struct"),
+        ("ORDER BY id MEASURES max(pair) AS e", "MAX of struct"),
+        ("ORDER BY id MEASURES min_by(id, pair) AS e", "MIN_BY of struct"),
+    ],
+)
+def test_structs_have_no_order(clause: str, message: str) -> None:
+    table = TABLE.append_column("pair", pa.array([{"x": 1}] * len(TABLE)))
+    with pytest.raises(CepheidError, match=message):
+        cepheid.match(table, f"MATCH_RECOGNIZE ({clause} PATTERN (A B))")

@@ -15,8 +15,15 @@ from types import FrameType
 FINE, USER_ERROR, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 130
 
 
+class Process:
+    """What is known of the process that a command runs in."""
+
+    ours = False  # does it run this one command and nothing else?
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command and ends the process with its exit code."""
+    Process.ours = True
     _end_in_order()
     sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +29,7 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
 from cepheid.engine.values.columnwise import condition
-from cepheid.engine.values.plain import value_column
+from cepheid.engine.values.plain import columns_of, value_column
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -191,7 +190,7 @@ def _component_count(subject: Subject, component: s.Component) -> ComponentCount
     if component.types is not None and schema.type is not None:
         column = value_column(table.column(schema.type))
         of_type = _bools(pc.is_in(column, value_set=pa.array(list(component.types), column.type)), size)
-    resolve = _columns(table)
+    resolve = columns_of(table)
     unkeyed = np.zeros(size, bool)
     for name in subject.bound.equivalence:
         if not component.any:
@@ -222,17 +221,6 @@ def _about(part: Part, component: s.Component) -> s.Expression | None:
         attribute = s.Attribute(s.Reference(component.variable), name)
         return None if value is None else s.Comparison("=", attribute, value)
     return part.expression if part.own == component.variable else None
-
-
-def _columns(table: pa.Table) -> Callable[[object], object]:
-    known: dict[str, Any] = {}
-
-    def resolve(node: Any) -> Any:
-        if node.name not in known:
-            known[node.name] = value_column(table.column(node.name))
-        return known[node.name]
-
-    return resolve
 
 
 def _bools(column: object, size: int) -> Bools:

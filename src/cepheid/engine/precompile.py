@@ -33,7 +33,7 @@ OTHERS = (
     "incremental.arrow_rows",
     "incremental.dict_door",
     "incremental.table_door",
-    "incremental.gathering",
+    "incremental.result_rows",
     "incremental.intake",
     "incremental.flink_step",
     "incremental.pattern_door",

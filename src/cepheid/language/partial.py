@@ -20,6 +20,7 @@ from cepheid.language.partial_expressions import (
     MOST_LINEAR,
     Beginning,
     beginnings,
+    conditions_of,
     depending,
     endless_groups,
     linear_variables,
@@ -76,7 +77,9 @@ def begun_query(query: s.QuerySyntax, beginning: Beginning) -> s.QuerySyntax:
             return part
         return None if _is_later(part, awaited) else _of_one(part, variable)
 
-    kept = [part for part in _conjuncts(query.where) if not (group.kleene and _speaks_of_closed(part, group.variable))]
+    kept = [
+        part for part in conditions_of(query.where) if not (group.kleene and _speaks_of_closed(part, group.variable))
+    ]
     where = None if not kept else kept[0] if len(kept) == 1 else s.And(tuple(kept))
     return partial_query(replace(query, where=where), beginning, about)
 
@@ -174,17 +177,11 @@ def known_conditions(
     """The conditions on some variables, one of which may be a group that is open, or one that has not begun."""
     return tuple(
         _of_one(part, awaited.variable) if awaited is not None and awaited.kleene else part
-        for part in _conjuncts(query.where)
+        for part in conditions_of(query.where)
         if _is_known(part, known)
         and not _speaks_of_closed(part, open_group)
         and not (awaited is not None and _is_later(part, awaited))
     )
-
-
-def _conjuncts(where: s.Expression | None) -> tuple[s.Expression, ...]:
-    if where is None:
-        return ()
-    return where.operands if isinstance(where, s.And) else (where,)
 
 
 def _is_known(part: s.Expression, known: frozenset[str]) -> bool:

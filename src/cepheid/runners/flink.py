@@ -77,11 +77,14 @@ class FlinkSearch(StepSearch):
 
     def _matches(self, table: pa.Table) -> tuple[pa.Table, Matches]:
         automaton, asked = self.automaton, self.options
-        events, engine = arranged(automaton, table, asked.partition_by), engine_for(automaton, asked)
+        engine = engine_for(automaton, asked)
         run = engine.load()
-        return events.table, answer(
-            engine.module, len(events.time), lambda: run(automaton, events, asked.partial, asked.limits)
-        )
+
+        def search() -> tuple[pa.Table, Matches]:
+            events = arranged(automaton, table, asked.partition_by)
+            return events.table, run(automaton, events, asked.partial, asked.limits)
+
+        return answer(engine.module, table.num_rows, search, once=True)
 
     def check_stream(self) -> None:
         """An error for conditions that the kernel cannot evaluate."""

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.incremental import dict_door as d
-from cepheid.engine.incremental.arrow_rows import FIRST, LAST, RISES, SOME_RISE, TypeNumbers
+from cepheid.engine.incremental.arrow_memory import exported
+from cepheid.engine.incremental.arrow_rows import FIRST, LAST, LAST_ROW, LAST_TIME, RISES, SOME_RISE, TypeNumbers
 from cepheid.engine.incremental.core import Core, Found
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
 from cepheid.engine.incremental.linking import AFTER
@@ -50,7 +51,7 @@ class FastDoor:
         self.alone = [Alone(core.plan) for core in resident.cores]
         pairs = zip(resident.cores, self.alone, strict=True)
         self.readable = all(reads_dicts(core, alone, resident.schema) for core, alone in pairs)
-        self.dicts = DictEvents(given, self.time, self.type, self.delay)
+        self.dicts = DictEvents(given, self.time, self.type, self.delay, narrow.names)
         self.door, self.at = self.dicts.door, self.dicts.at
         self.call: Callable[[Any, int, int], int] = _not_yet
         self.nothing = result.empty_table()
@@ -67,23 +68,24 @@ class FastDoor:
         self.tied: list[Any] = []  # events that share their time with another
         self.most_tied = 2
         self.tied_time = -FAR  # of the latest of them
-        self._recent: list[Any] = []  # the latest event that a query wanted, unless `door` tells its row
+        # The latest event that a query wanted, a table with a row where it came in one; or `door` tells its row.
+        self._recent: list[Any] = []
         self.back: Callable[[pa.Table], Any] | None = None
 
     @property
     def newest(self) -> int:
         """The time of the newest event."""
-        return int(self.door[d.NEWEST])
+        return self.door[d.NEWEST]
 
     @property
     def events(self) -> int:
         """How many events came this way since the long way last looked."""
-        return int(self.door[d.EVENTS])
+        return self.door[d.EVENTS]
 
     @property
     def recent(self) -> list[Any]:
         """The latest event that a query wanted."""
-        row = int(self.door[d.RECENT_ROW])
+        row = self.door[d.RECENT_ROW]
         return self._recent if row < 0 else [self.resident.log.event(row)]
 
     def _note_recent(self, events: list[Any], time: int, row: int = -1) -> None:
@@ -128,7 +130,7 @@ class FastDoor:
         resident = self.resident
         if self.events:
             resident.until, resident.newest = self._until(self.newest), self.newest
-        return [*self.tied, *self.recent]
+        return [each[0].slice(each[1], 1) if type(each) is tuple else each for each in (*self.tied, *self.recent)]
 
     def _look_at(self, cores: list[Core]) -> None:
         """New searches: which of them want events of which types?"""
@@ -139,15 +141,13 @@ class FastDoor:
             return [each for each in of_each if each[1] or cores[each[0]].every_event]
 
         entries = {kind: takers(kind) for kind in (*kinds, None)}
-        self.types = TypeNumbers(kinds, bool(entries[None]))
+        self.types = TypeNumbers(kinds, bool(entries[None]), self.time_at, self.type_at)
         self.dicts.look_at(cores, self.alone, entries)
         self.call = self.dicts.call or _not_yet
-        self.columns_at = [self.reader.narrow.get_field_index(name) for name in self.dicts.columns_read]
         self._cores = cores
 
     def _look_at_log(self) -> None:
         log = self.resident.log
-        log.gathers = True
         self.dicts.look_at_log(log.dicts, log.rows, max(residents.LEAST, 2 * self.resident.kept))
 
     def _look_for_ends(self) -> None:
@@ -272,33 +272,28 @@ class FastDoor:
             table = table.select(self.reader.narrow.names)
         if not table.schema.equals(self.reader.narrow):
             return None
-        batches = table.to_batches()
-        if len(batches) != 1:
+        memory = exported(table)
+        if memory is None:
             return None
-        (batch,) = batches
-        times, kinds = batch.column(self.time_at), batch.column(self.type_at)
-        if times.null_count or kinds.null_count:
+        wanted = self.types.rows(memory, table.num_rows)
+        if wanted < 0:
             return None
-        wanted = self.types.rows(times, kinds)
         head = self.types.head
-        first, last = int(head[FIRST]), int(head[LAST])
+        first, last = head[FIRST], head[LAST]
         if first < self.newest or head[SOME_RISE] == 0 or not -FAR < last < FAR:
             return None
         self._begin()
         try:
-            rows, _, when = self.types.found(wanted)
-            place = (first, int(when[-1]), int(rows[-1])) if wanted else (first, first, 0)
             pending, kept = 0, 0
             if wanted or last > self.dicts.due:
-                columns = [batch.column(column) for column in self.columns_at]
-                pending, kept = self.dicts.take_rows(self.types, columns, wanted)
+                pending, kept = self.dicts.take_rows(self.types, memory, wanted)
                 if pending < 0:
                     self.mend()
                     return None
             if kept:
-                self.resident.log.add_table(table, rows[:kept].copy())
+                self.resident.log.add_table(table, self.types.found(kept), memory)
                 if self.counts_ties:
-                    self._count_tied_table(table, place, head[RISES] == 1)
+                    self._count_tied_table(table)
             found = self.dicts.results(pending) if pending else []
             self.door[d.NEWEST] = last
             self.door[d.EVENTS] += table.num_rows
@@ -315,8 +310,7 @@ class FastDoor:
         door[d.ENTERED] += 1
         of_log = log, log.parts, len(log.parts), log.rows, resident.until
         counted = self.events, self.matches
-        recent_time = int(door[d.RECENT_TIME])
-        self.before = self.newest, counted, self.tied, self.recent, recent_time, self.back, of_log
+        self.before = self.newest, counted, self.tied, self.recent, door[d.RECENT_TIME], self.back, of_log
         self.broken = True
 
     def mend(self) -> None:
@@ -360,7 +354,7 @@ class FastDoor:
             self._look_at_log()
         self.matches += matches
         self.back = _same if as_table else _TO_LIST
-        self.calls = int(self.door[d.CALLS])
+        self.calls = self.door[d.CALLS]
         self.broken = False
         return told
 
@@ -369,7 +363,7 @@ class FastDoor:
         resident = self.resident
         resident.until = self._until(newest)
         if resident.until is not None:
-            self._note_recent(self.recent, int(self.door[d.RECENT_TIME]))
+            self._note_recent(self.recent, self.door[d.RECENT_TIME])
             resident.forget()
             self.dicts.look_at_keys()
             self._look_at_log()
@@ -379,13 +373,13 @@ class FastDoor:
     def _rows(self, found: Told, as_table: bool) -> Any:
         """What was found as a table, or as a list of dicts."""
         resident = self.resident
+        found = resident.of_queries(found)
         if not as_table and self.dict_rows is not None:
             rows = self.dict_rows.rows(resident.log, found)
             if rows is not None:
                 return rows
         shipments, batches = resident.shipments, []
-        matches = {number: resident.cores[number].matches(results) for number, results in found}
-        for place, batch in resident.told(matches):
+        for place, batch in resident.told(found):
             named = shipments[place].name is not None
             batches.append(result_rows(shipments[place], batch, self.result) if named else batch)
         table = pa.Table.from_batches(batches, self.result)
@@ -409,10 +403,11 @@ class FastDoor:
             self.tied, self.tied_time = [*self.tied, *self.recent, self.resident.log.event(row)], time
             self._note_recent([], time)
 
-    def _count_tied_table(self, table: pa.Table, place: tuple[int, int, int], rises: bool) -> None:
-        first, time, row = place
-        if rises and first > self.door[d.RECENT_TIME]:
-            self._note_recent([table.slice(row, 1)], time)
+    def _count_tied_table(self, table: pa.Table) -> None:
+        head = self.types.head
+        time = head[LAST_TIME]
+        if head[RISES] and head[FIRST] > self.door[d.RECENT_TIME]:
+            self._note_recent([(table, head[LAST_ROW])], time)
         else:
             self.tied, self.tied_time = [*self.tied, *self.recent, table], time
             self._note_recent([], time)

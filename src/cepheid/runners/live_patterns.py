@@ -114,7 +114,6 @@ class PatternDoor:
 
     def _look_at_log(self) -> None:
         log, most = self.pushed.log, max(at_least.LEAST, 2 * self.pushed.kept)
-        log.gathers = True
         self.events.look_at_log(log.add_events(), log.rows, most)
 
     def closed(self) -> SearchStream:

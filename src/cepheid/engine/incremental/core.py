@@ -89,6 +89,26 @@ class PushedMatches(NamedTuple):
 Found = PushedMatches | Replayed
 
 
+def some_of(found: PushedMatches, which: npt.NDArray[np.bool_]) -> PushedMatches:
+    """Some of the matches."""
+    events, sizes, known, scores = found
+    if sizes is None:
+        chosen = events.reshape(len(known), -1)[which].reshape(-1)
+        return PushedMatches(chosen, None, known[which])
+    chosen = events[np.repeat(which, sizes.sum(axis=1))]
+    return PushedMatches(chosen, sizes[which], known[which], None if scores is None else scores[which])
+
+
+def joined(found: Sequence[PushedMatches]) -> PushedMatches:
+    """Matches that were found one after the other."""
+    if len(found) == 1:
+        return found[0]
+    events, sizes, known, scores = zip(*found, strict=True)
+    of_each = None if sizes[0] is None else np.concatenate(sizes)
+    scored = None if scores[0] is None else np.concatenate(scores)
+    return PushedMatches(np.concatenate(events), of_each, np.concatenate(known), scored)
+
+
 class Calls(NamedTuple):
     """The kernels of the engine, as they are called."""
 
@@ -116,7 +136,8 @@ class Core:
         self.head = np.zeros(linking.HEAD_SIZE, np.int64)
         own = "by_queues" if self.form.by_queues else "by_runs" if self.form.by_runs else "by_stacks"
         self._name = f"incremental.{'stepping' if self.form.replays else own}"
-        self._sized = self.form.by_runs or self.form.by_queues  # does a match say how many events fill each place?
+        self._scored = self.form.by_queues
+        self._sized = self.form.by_runs or self._scored  # does a match say how many events fill each place?
         self._tables: list[Any] = []  # what lies at the addresses in `head`
         self._predicates: dict[bool, Any] = {}  # by whether kernels are interpreted: the condition, and addresses
         self.calls: Calls | None = None  # None: not compiled yet
@@ -225,12 +246,12 @@ class Core:
         places, head = len(self.plan.bound.positives), self.head
         out, known = np.zeros(number, np.int64), np.zeros(number, np.int64)
         sizes = np.zeros((number if self._sized else 0, places), np.int64)
-        scores = np.zeros(number if self.form.by_queues else 0, np.float64)
+        scores = np.zeros(number if self._scored else 0, np.float64)
         if self._out:
             out[: head[MATCHED]], known[: head[MATCHES]] = self._out[0][: head[MATCHED]], self._out[2][: head[MATCHES]]
             if self._sized:
                 sizes[: head[MATCHES]] = self._out[1][: head[MATCHES]]
-            if self.form.by_queues:
+            if self._scored:
                 scores[: head[MATCHES]] = self._out[3][: head[MATCHES]]
         self._out = out, sizes, known, scores
         head[linking.OUT_AT], head[linking.OUT_ROOM] = out.ctypes.data, number
@@ -455,7 +476,7 @@ class Core:
         self.head[MATCHES] = self.head[MATCHED] = 0
         out, sizes, known, scores = self._out
         of_each = sizes[:matches].copy() if self._sized else None
-        scored = scores[:matches].copy() if self.form.by_queues else None
+        scored = scores[:matches].copy() if self._scored else None
         return PushedMatches(out[:matched].copy(), of_each, known[:matches].copy(), scored)
 
     def _searched_alone(self, brief: bool) -> list[Found]:
@@ -507,20 +528,26 @@ class Core:
             rows[listed.events[: listed.filled[EVENTS_LISTED]]], listed.sizes[:found], listed.known[:found]
         )
 
-    def matches(self, results: Sequence[Found]) -> Matches | Replayed:
+    def durations(self, found: PushedMatches) -> Int64s:
+        """How long each match lasts."""
+        rows, order = self.rows, None
+        if bool((rows[1:] < rows[:-1]).any()):
+            order = np.argsort(rows)
+        places = np.searchsorted(rows, found.events, sorter=order)
+        times = self.times[places if order is None else order[places]]
+        sizes = len(self.plan.bound.positives) if found.sizes is None else found.sizes.sum(axis=1)
+        starts = np.cumsum(np.broadcast_to(sizes, len(found.known))) - sizes
+        lasted: Int64s = np.maximum.reduceat(times, starts) - np.minimum.reduceat(times, starts)
+        return lasted
+
+    def matches(self, found: PushedMatches) -> Matches:
         """Matches as engines return them; the rows are the numbers of the events."""
-        if self.form.replays:
-            return Replayed([batch for each in results if isinstance(each, Replayed) for batch in each.batches])
-        found = [each for each in results if isinstance(each, PushedMatches)]
-        events = np.concatenate([each.events for each in found])
-        known = np.concatenate([each.known for each in found])
+        events, sizes, known, scores = found
         places = len(self.plan.bound.positives)
-        if not self._sized:
+        if sizes is None:
             table = events.reshape(len(known), places)
             return Matches(tuple(Chosen(table[:, place]) for place in range(places)), known)
-        sizes: Any = np.concatenate([each.sizes for each in found if each.sizes is not None])
-        scores = [each.scores for each in found if each.scores is not None]
-        probability = np.exp(np.concatenate(scores)) if scores else None
+        probability = None if scores is None else np.exp(scores)
         if not any(component.kleene for component in self.plan.bound.positives):
             filled = np.full((len(known), places), MISSING, np.int64)
             filled[sizes > 0] = events

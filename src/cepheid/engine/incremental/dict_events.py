@@ -18,10 +18,11 @@ from cepheid.engine.data.columns import storage
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import table_door as t
 from cepheid.engine.incremental.alone import Alone
+from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
 from cepheid.engine.incremental.core import Core, Found
-from cepheid.engine.incremental.gathering import held_kind, load, place_column
 from cepheid.engine.incremental.one_event import plain_columns
+from cepheid.engine.incremental.result_rows import load
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
 FAR = d.FAR
@@ -46,8 +47,9 @@ class DictColumns:
     """The columns of a schema as kernels read them from dicts, and an array from which all else is reached."""
 
     def __init__(self, schema: pa.Schema, time: str, kind: str | None, size: int) -> None:
-        self.door = np.zeros(size, np.int64)
-        self.at = int(self.door.ctypes.data)
+        numbers = np.zeros(size, np.int64)
+        self.at = int(numbers.ctypes.data)
+        self.door = numbers.data  # which Python reads in half the time
         self.names, self._schema = schema.names, schema
         self._kept: dict[str, Any] = {}  # what lies at the addresses in `door`
         columns = np.zeros((len(schema), d.OF_COLUMN), np.int64)
@@ -85,19 +87,21 @@ class DictColumns:
                 numbers += 1
         return found
 
-    def table_columns(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Room for where some columns of a table lie (`place_column`)."""
+    def table_columns(self, names: Sequence[str], of_table: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Some columns as kernels read them from a table with these columns."""
         columns = np.zeros((len(names), t.OF_TABLE_COLUMN), np.int64)
         columns[:, t.OF_SCHEMA] = [self.names.index(name) for name in names]
-        columns[:, t.HOLDS_WHAT] = [held_kind(self._schema.field(name).type) for name in names]
+        columns[:, t.HOLDS_WHAT] = [t.held_kind(self._schema.field(name).type) for name in names]
+        columns[:, t.OF_BATCH] = [of_table.index(name) for name in names]
         return columns
 
 
 class DictEvents(DictColumns):
     """Takes single events in, for some queries."""
 
-    def __init__(self, schema: pa.Schema, time: str, kind: str, delay: int) -> None:
+    def __init__(self, schema: pa.Schema, time: str, kind: str, delay: int, of_table: Sequence[str]) -> None:
         super().__init__(schema, time, kind, d.DOOR_SIZE)
+        self._of_table = of_table  # the columns that tables have
         self.call: Callable[[Any, int, int], int] | None = None
         self.door[d.DELAY] = delay
         self._make_room_for_ends(64)
@@ -132,11 +136,11 @@ class DictEvents(DictColumns):
         self._place_takers(takers)
         self.look_at_keys()
         self.door[d.LATE] = int(any(core.form.moments.deadline for core in cores))
-        self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills})
-        columns = self.table_columns(self.columns_read)
-        self._table = np.zeros(t.TABLE_SIZE, np.int64)
-        self._table[t.TRUE], self._table[t.FALSE] = id(True), id(False)
-        self._table[t.TABLE_COLUMNS_AT], self._table[t.TABLE_COLUMNS] = columns.ctypes.data, len(columns)
+        columns = self.table_columns(sorted({self.names[fill[d.COLUMN]] for fill in fills}), self._of_table)
+        table = np.zeros(t.TABLE_SIZE, np.int64)
+        table[t.TRUE], table[t.FALSE] = id(True), id(False)
+        table[t.TABLE_COLUMNS_AT], table[t.TABLE_COLUMNS] = columns.ctypes.data, len(columns)
+        self._table, self._table_at = table.data, int(table.ctypes.data)
         self._kept["of table"] = columns
 
     def _place_takers(self, takers: Mapping[str | None, Sequence[Any]]) -> None:
@@ -190,18 +194,17 @@ class DictEvents(DictColumns):
 
     # --- rows of a table ------------------------------------------------------------------------------------------
 
-    def take_rows(self, found: TypeNumbers, columns: Sequence[pa.Array], wanted: int) -> tuple[int, int]:
-        """Takes the rows in that were found last, of which some columns are read: searches to go on with, rows kept."""
-        table, own = self._table, self._kept["of table"]
-        for row, column in zip(own, columns, strict=True):
-            place_column(row, column)
+    def take_rows(self, found: TypeNumbers, batch: Exported, wanted: int) -> tuple[int, int]:
+        """Takes the rows of a batch in that were found last: searches to go on with, rows kept."""
+        table = self._table
         table[t.NEXT], table[t.WANTED], table[t.KEPT], table[t.LAST_TIME] = 0, wanted, 0, found.head[LAST]
-        arguments = self.at, table.ctypes.data, found.head.ctypes.data
+        table[t.BATCH_AT] = batch.at
+        arguments = self.at, self._table_at, found.at
         pending = self._take_rows(*arguments)
         while pending == d.NEEDS_ROOM:
             self.make_room(wanted)
             pending = self._take_rows(*arguments)
-        return pending, int(table[t.KEPT])
+        return pending, table[t.KEPT]
 
     # --- possible last events of matches --------------------------------------------------------------------------
 

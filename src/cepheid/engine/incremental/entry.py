@@ -26,6 +26,11 @@ class Entry:
         called: Callable[..., Any] = self._entry_point
         return called
 
+    def is_ready(self) -> bool:
+        """Is it compiled, or in the cache?"""
+        function = self.__wrapped__
+        return self._entry_point is not None or not isinstance(function, Kernel) or function.is_ready()
+
     def plain(self) -> Callable[..., Any]:
         """The same as plain Python, for `interpreted()`."""
         function = self.__wrapped__

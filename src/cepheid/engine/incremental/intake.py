@@ -7,7 +7,6 @@ A kernel then gives each query the events that it may need. What has expired is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,7 @@ from cepheid.engine.incremental.linking import (
     WHOLE_ROWS,
 )
 from cepheid.engine.jit_fallback import FEW_EVENTS
-from cepheid.engine.kernels.compile import COMPILES, borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
 from cepheid.engine.search.incremental_events import KeyNumbers, OneEventTest, passed
 
@@ -199,13 +198,6 @@ def dropped(queries: Int64Rows, numbers: Int64s) -> int:
 take_in, number_events, mark_needed, drop = Entry(taken_in), Entry(numbered), Entry(marked), Entry(dropped)
 
 
-@cache
-def kernels_are_ready() -> bool:
-    """Are the kernels compiled, or in the cache?"""
-    entries = (take_in, number_events, mark_needed, drop)
-    return not COMPILES or all(entry.__wrapped__.is_ready() for entry in entries)  # type: ignore[attr-defined]
-
-
 class Intake:
     """What takes tables into the searches of all queries of a step."""
 
@@ -243,7 +235,7 @@ class Intake:
         for core in self._cores:
             if core.calls is None or (core.reader.shared is None and core.keys):
                 return False
-        return events > FEW_EVENTS or kernels_are_ready()
+        return events > FEW_EVENTS or all(each.is_ready() for each in (take_in, number_events))
 
     def take(self, table: pa.Table, times: Int64s) -> npt.NDArray[np.bool_]:
         """Takes a table in; which of its events some query may need. Then their numbers in the log are asked for."""
@@ -309,11 +301,13 @@ class Intake:
                 columns.append(read)
         return columns
 
-    def can_drop(self) -> bool:
-        """Do times alone say which events are gone?"""
-        return all(
-            core.plan.exchange.retention.reach is not None and not core.form.moments.always for core in self._cores
-        )
+    def can_drop(self, events: int) -> bool:
+        """Do times alone say which events are gone, and are the kernels there, or events enough to wait for them?"""
+        for core in self._cores:
+            timed = core.plan.exchange.retention.reach is not None and not core.form.moments.always
+            if core.calls is None or not timed:
+                return False
+        return events > FEW_EVENTS or all(each.is_ready() for each in (mark_needed, drop))
 
     def needed(self, until: int, rows: int) -> npt.NDArray[np.bool_]:
         """Which events of the log are needed when time has passed all up to `until`."""

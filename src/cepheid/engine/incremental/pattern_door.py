@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import one_event
+from cepheid.engine.incremental.arrow_memory import DATA, buffer_at, column_at, is_there, offset_of
 from cepheid.engine.incremental.dict_door import (
     BEYOND,
     COLUMN,
@@ -40,13 +41,11 @@ from cepheid.engine.incremental.dict_door import (
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.one_event import holding_cases
 from cepheid.engine.incremental.table_door import (
-    DATA_AT,
-    FIRST_ROW,
+    BATCH_AT,
+    OF_BATCH,
     OF_TABLE_COLUMN,
     TABLE_SIZE,
-    VALID_AT,
     give_back_row,
-    is_set,
     read_row,
 )
 from cepheid.engine.kernels.compile import borrowing, kernel
@@ -93,9 +92,10 @@ RELEASES, HOLDS = range(2)  # how an event is taken in: HOLDS releases nothing, 
 NEEDS_TEXT, NEEDS_OWN_KIND, NEEDS_KEY, OUT_OF_ORDER, NO_MEMORY, PAUSED, HINDERED = -5, -6, -7, -8, -9, -10, -20
 UNTIL_A_PAUSE = 1 << 12  # rows
 # Of rows that are handed over, behind the numbers of `table_door`: times, the next one and how many there are, where
-# those are noted that are in the log, and how many these are; columns of fractions.
+# those are noted that are in the log, and how many these are; columns of fractions, and the column of the time.
 TIMES_AT, NEXT_ROW, ROWS_GIVEN, KEPT_AT, KEPT_ROWS, FRACTIONS_AT, FRACTION_COLUMNS = range(TABLE_SIZE, TABLE_SIZE + 7)
-GIVEN_SIZE = TABLE_SIZE + 7
+TIME_COLUMN, FIRST_TIME, LATEST_TIME = range(TABLE_SIZE + 7, TABLE_SIZE + 10)
+GIVEN_SIZE = TABLE_SIZE + 10
 
 
 @borrowing
@@ -289,20 +289,23 @@ def gone_on(at: int) -> int:
 
 @borrowing
 def are_plain_rows(given: Int64s) -> bool:
-    """Do times never fall, and are all fractions numbers?"""
-    number, times = given[ROWS_GIVEN], int64_row(given[TIMES_AT], given[ROWS_GIVEN])
-    for row in range(1, number):
-        if times[row] < times[row - 1]:
+    """Do times never fall, and are all fractions numbers? Says where the times are."""
+    number, clock = given[ROWS_GIVEN], column_at(given[BATCH_AT], given[TIME_COLUMN])
+    begin = offset_of(clock)
+    given[TIMES_AT] = buffer_at(clock, DATA) + 8 * begin
+    times = int64_row(given[TIMES_AT], number)
+    given[FIRST_TIME], given[LATEST_TIME] = times[0], times[number - 1]
+    for row in range(number):
+        if not is_there(clock, begin + row) or (row > 0 and times[row] < times[row - 1]):
             return False
     columns = int64_rows(given[FRACTIONS_AT], given[FRACTION_COLUMNS], OF_TABLE_COLUMN)
     for place in range(given[FRACTION_COLUMNS]):
-        column = columns[place]
-        values = float64_rows(column[DATA_AT] + 8 * column[FIRST_ROW], 1, number)
+        column = column_at(given[BATCH_AT], columns[place, OF_BATCH])
+        begin = offset_of(column)
+        values = float64_rows(buffer_at(column, DATA) + 8 * begin, 1, number)
         for row in range(number):
-            if values[0, row] != values[0, row]:
-                valid = column[VALID_AT]
-                if valid == 0 or is_set(valid, column[FIRST_ROW] + row):
-                    return False
+            if values[0, row] != values[0, row] and is_there(column, begin + row):
+                return False
     return True
 
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import pattern_door as p
+from cepheid.engine.incremental.arrow_memory import Exported, exported
 from cepheid.engine.incremental.dict_events import DictColumns
-from cepheid.engine.incremental.gathering import held_kind, place_column
 from cepheid.engine.incremental.one_event import OneEvent
-from cepheid.engine.incremental.table_door import FALSE, TABLE_COLUMNS, TABLE_COLUMNS_AT, TRUE
+from cepheid.engine.incremental.table_door import BATCH_AT, FALSE, TABLE_COLUMNS, TABLE_COLUMNS_AT, TRUE, held_kind
 from cepheid.engine.kernels.memory import address_of_kernel
 
 FIRST_ROOM = 1024  # events that wait
@@ -76,6 +76,7 @@ class PatternEvents(DictColumns):
         self._kept["step"], self._kinds = step, list[tuple[int, int, bool]]()
         self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills} | set(step.texts))
         self.reads_tables = all(held_kind(self._schema.field(name).type) >= 0 for name in self.columns_read)
+        self.row_columns = [self.table_columns(names, self.names) for names in (self.columns_read, self.fractions)]
 
     def add_kind(self, bits: int, kind: int, begins: bool) -> None:
         """A kind of events that is new."""
@@ -130,11 +131,11 @@ class PatternEvents(DictColumns):
 
     def rows_of(self, table: pa.Table) -> GivenRows | None:
         """The rows of a table, if they can be taken in as they are."""
-        batches = table.to_batches() if self.reads_tables else []
-        if len(batches) != 1:
+        memory = exported(table) if self.reads_tables else None
+        if memory is None:
             return None
-        given = GivenRows(self, table, batches[0])
-        return given if given.is_plain and self._check_rows(given.at) == 1 else None
+        given = GivenRows(self, table, memory)
+        return given if self._check_rows(given.at) == 1 else None
 
     def release_rows(self, given: GivenRows) -> int:
         """Takes in the rows that the watermark has passed: what `rows_released` returns."""
@@ -145,27 +146,29 @@ class PatternEvents(DictColumns):
 class GivenRows:
     """Rows of a table, some of which may wait."""
 
-    def __init__(self, events: PatternEvents, table: pa.Table, batch: pa.RecordBatch) -> None:
-        self.table, number = table, batch.num_rows
-        names = events.names
-        times = batch.column(names.index(events.time))
+    def __init__(self, events: PatternEvents, table: pa.Table, memory: Exported) -> None:
+        self.table, number = table, table.num_rows
         self.head = np.zeros(p.GIVEN_SIZE, np.int64)
         self.at = int(self.head.ctypes.data)
-        self.is_plain = times.null_count == 0
-        columns, fractions = events.table_columns(events.columns_read), events.table_columns(events.fractions)
         self.kept = np.zeros(number, np.int64)
-        self._held = columns, fractions, batch
-        for name, row in zip((*events.columns_read, *events.fractions), (*columns, *fractions), strict=True):
-            place_column(row, batch.column(names.index(name)))
+        self._held = *events.row_columns, memory
+        columns, fractions = events.row_columns
         head = self.head
+        head[BATCH_AT], head[p.TIME_COLUMN] = memory.at, events.names.index(events.time)
         head[TRUE], head[FALSE] = id(True), id(False)
         head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
         head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = fractions.ctypes.data, len(fractions)
-        data = times.buffers()[1]
-        head[p.TIMES_AT], head[p.ROWS_GIVEN] = data.address + 8 * times.offset, number
-        head[p.KEPT_AT] = self.kept.ctypes.data
-        when = np.frombuffer(data, np.int64, number, 8 * times.offset)
-        self.first, self.last = int(when[0]), int(when[-1])
+        head[p.ROWS_GIVEN], head[p.KEPT_AT] = number, self.kept.ctypes.data
+
+    @property
+    def first(self) -> int:
+        """The time of the first row."""
+        return int(self.head[p.FIRST_TIME])
+
+    @property
+    def last(self) -> int:
+        """The time of the last row."""
+        return int(self.head[p.LATEST_TIME])
 
     @property
     def next(self) -> int:

@@ -6,10 +6,14 @@ way of dicts (`dict_door`).
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
+import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import arrow_rows
+from cepheid.engine.incremental.arrow_memory import DATA, LETTERS, buffer_at, column_at, is_set, is_there, offset_of
 from cepheid.engine.incremental.dict_door import (
     CALLS,
     COLUMNS,
@@ -26,43 +30,46 @@ from cepheid.engine.incremental.dict_door import (
 )
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.memory import float64_rows, int32_row, int64_row, int64_rows, uint8_rows
+from cepheid.engine.kernels.memory import float64_rows, int32_row, int64_row, int64_rows
 from cepheid.engine.kernels.objects import clear_error, fraction_object, give_back, hold, text_object, whole_object
 
-# The numbers in `table`: its columns; the row that is next, how many there are, and how many were kept; the last time;
-# the addresses of True and False.
-TABLE_COLUMNS_AT, TABLE_COLUMNS, NEXT, WANTED, KEPT, LAST_TIME, TRUE, FALSE = range(8)
-TABLE_SIZE = 8
-# Of a column: its number in the schema, what it holds, where it tells what is NULL (0: nothing is), its values, the
-# letters of texts, and the first row.
-OF_SCHEMA, HOLDS_WHAT, VALID_AT, DATA_AT, LETTERS_AT, FIRST_ROW = range(6)
-OF_TABLE_COLUMN = 6
+# The numbers in `table`: its columns that are read, and its memory; the row that is next, how many there are, and how
+# many were kept; the last time; the addresses of True and False.
+TABLE_COLUMNS_AT, TABLE_COLUMNS, BATCH_AT, NEXT, WANTED, KEPT, LAST_TIME, TRUE, FALSE = range(9)
+TABLE_SIZE = 9
+OF_SCHEMA, HOLDS_WHAT, OF_BATCH = range(3)  # of a column: its number in the schema, what it holds, and its number there
+OF_TABLE_COLUMN = 3
 WHOLES, FRACTIONS, TEXTS, TRUTHS = range(4)
 
 
-@borrowing
-def is_set(address: int, place: int) -> bool:
-    """Is a bit set in bytes at an address?"""
-    return bool(uint8_rows(address + (place >> 3), 1, 1)[0, 0] >> (place & 7) & 1)
+@cache
+def held_kind(kind: pa.DataType) -> int:
+    """How a column holds its values; -1: in a way that is not read here."""
+    if kind == pa.float64():
+        return FRACTIONS
+    if kind == pa.int64() or pa.types.is_timestamp(kind):
+        return WHOLES
+    return {pa.string(): TEXTS, pa.bool_(): TRUTHS}.get(kind, -1)
 
 
 @borrowing
 def value_at(table: Int64s, column: Int64s, row: int) -> int:
     """A value as an object, to be given back; 0: it is NULL; -1: there is no memory for it."""
-    place = column[FIRST_ROW] + row
-    if column[VALID_AT] != 0 and not is_set(column[VALID_AT], place):
+    own = column_at(table[BATCH_AT], column[OF_BATCH])
+    place = offset_of(own) + row
+    if not is_there(own, place):
         return 0
-    what = column[HOLDS_WHAT]
+    what, data = column[HOLDS_WHAT], buffer_at(own, DATA)
     if what == WHOLES:
-        made = whole_object(int64_row(column[DATA_AT] + 8 * place, 1)[0])
+        made = whole_object(int64_row(data + 8 * place, 1)[0])
     elif what == FRACTIONS:
-        made = fraction_object(float64_rows(column[DATA_AT] + 8 * place, 1, 1)[0, 0])
+        made = fraction_object(float64_rows(data + 8 * place, 1, 1)[0, 0])
     elif what == TEXTS:
-        edges = int32_row(column[DATA_AT] + 4 * place, 2)
+        edges = int32_row(data + 4 * place, 2)
         begin, end = np.int64(edges[0]), np.int64(edges[1])
-        made = text_object(column[LETTERS_AT] + begin, int(end - begin), 0)
+        made = text_object(buffer_at(own, LETTERS) + int(begin), int(end - begin), 0)
     else:
-        made = table[TRUE] if is_set(column[DATA_AT], place) else table[FALSE]
+        made = table[TRUE] if is_set(data, place) else table[FALSE]
         hold(made)
     if made == 0:
         clear_error()

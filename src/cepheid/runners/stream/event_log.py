@@ -17,11 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.incremental.gathering import Places, gather
+from cepheid.engine.incremental.arrow_memory import Exported, exported
+from cepheid.engine.incremental.core import PushedMatches
+from cepheid.engine.incremental.result_rows import OF_PART, ResultRows, is_ready
 
 Event = dict[str, Any]
 FEW = 64  # events that are taken one by one
-SOME = 1_000  # events that a kernel gathers
 _PLAIN = {pa.int64(), pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us")}
 
 
@@ -33,7 +34,7 @@ class Part:
     table: pa.Table | None = None
     rows: Int64s | None = None  # None: all rows of the table
     made: pa.Table | None = field(default=None, repr=False)  # of the dicts or rows, if somebody asked for it
-    places: Places | None = field(default=None, repr=False)  # of the table
+    memory: Exported | None = field(default=None, repr=False)  # of the table
 
     def __len__(self) -> int:
         if self.events is not None:
@@ -59,8 +60,10 @@ class EventLog:
         self.starts: list[int] = []
         self.dicts: list[Event] | None = None  # those of the last part, if it has dicts
         self._rows = 0  # up to the end of the last part, if it is a table
-        self.gathers = False  # are the kernels of `gathering` there?
         self.held_rows = 0  # of tables, those included that nobody needs
+        self._places = np.zeros((64, OF_PART), np.int64)  # where parts lie, as `ResultRows` reads it...
+        self._places_at = int(self._places.ctypes.data)
+        self._placed: list[tuple[Exported | None, Int64s | None]] = []  # ... of the parts that it is known of
 
     def __len__(self) -> int:
         return self.rows
@@ -79,9 +82,9 @@ class EventLog:
             self.dicts = dicts
         return self.dicts
 
-    def add_table(self, table: pa.Table, rows: Int64s | None) -> None:
+    def add_table(self, table: pa.Table, rows: Int64s | None, memory: Exported | None = None) -> None:
         """Some rows of a table, or all."""
-        part, before = Part(table=table, rows=rows), self.rows
+        part, before = Part(table=table, rows=rows, memory=memory), self.rows
         self.parts.append(part)
         self.starts.append(before)
         self.dicts, self._rows = None, before + len(part)
@@ -117,7 +120,7 @@ class EventLog:
             return part.made
         assert part.table is not None
         if part.rows is not None:
-            part.table, part.rows, part.places = part.table.take(pa.array(part.rows)), None, None
+            part.table, part.rows, part.memory = part.table.take(pa.array(part.rows)), None, None
         return part.table
 
     def table(self) -> pa.Table:
@@ -172,27 +175,20 @@ class EventLog:
         order = np.argsort(np.concatenate(found), kind="stable")
         return pa.concat_tables(tables).take(pa.array(order))
 
-    def arrays(self, rows: Int64s) -> list[pa.Array]:
-        """Some of the events, as an array for each column."""
-        found = self._found(rows.tolist()) if self.gathers and 0 < len(rows) <= SOME else None
-        if found is not None:
-            return gather(found, self._schema)
-        return [column.combine_chunks() for column in self.take(rows).columns]
-
-    def _found(self, rows: list[int]) -> list[tuple[int, int]] | None:
-        """Where events lie, if all of them came in tables."""
-        found = []
-        for row in rows:
-            place = bisect_right(self.starts, row) - 1
-            part, row = self.parts[place], row - self.starts[place]
-            if part.table is None:
-                return None
-            if part.places is None:
-                part.places = Places(part.table)
-            if not part.places.are_known:
-                return None
-            found.append((part.places.address, row if part.rows is None else int(part.rows[row])))
-        return found
+    def places(self) -> tuple[int, int]:
+        """How many parts there are, and the address of what is known of them (`ResultRows`), until the next change."""
+        known = len(self._placed)
+        for start, part in zip(self.starts[known:], self.parts[known:], strict=True):
+            if known == len(self._places):
+                self._places = np.concatenate([self._places, np.zeros_like(self._places)])
+                self._places_at = int(self._places.ctypes.data)
+            if part.memory is None and part.table is not None:
+                part.memory = exported(part.table)
+            memory, rows = part.memory, part.rows
+            self._placed.append((memory, rows))
+            self._places[known] = start, 0 if memory is None else memory.at, 0 if rows is None else rows.ctypes.data
+            known += 1
+        return known, self._places_at
 
     def _single(self, row: int) -> pa.Table:
         """One of the events, without a copy if it came in a table."""
@@ -211,39 +207,43 @@ class EventLog:
         assert part.table is not None
         return part.table.take(pa.array(rows if part.rows is None else part.rows[rows]))
 
+    @cached_property
+    def _rows_of(self) -> ResultRows:
+        schema = pa.schema([("event", pa.struct([(each.name, each.type) for each in self._schema]))])
+        return ResultRows(self._schema, schema, None, self._schema.names, [False], True)
+
+    def _joined(self, rows: Int64s) -> pa.Table:
+        """Events that came in tables, as one table: by a kernel, since Arrow takes ten microseconds for each table."""
+        if self._rows_of.fits and is_ready(len(rows)):
+            batch = self._rows_of.batch(self.places(), PushedMatches(rows, None, rows))
+            if batch is not None:
+                return pa.Table.from_arrays(batch.column(0).flatten(), schema=self._schema)
+        return self.take(rows).combine_chunks()
+
     # --- forgetting ---------------------------------------------------------------------------------------------------
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Forgets all other events; the parts are new ones, so that marks stay what they were."""
         parts, self.held_rows = list[Part](), 0
-        tables: list[pa.Table] = []
-        rows: list[Int64s] = []
+        begin = 0  # of tables that follow each other
 
-        def join() -> None:
-            if tables:  # one call for all of them: each takes some ten microseconds
-                before = np.cumsum([0, *(table.num_rows for table in tables[:-1])])
-                chosen = np.concatenate([own + start for own, start in zip(rows, before, strict=True)])
-                parts.append(Part(table=pa.concat_tables(tables).combine_chunks().take(pa.array(chosen))))
-                tables.clear()
-                rows.clear()
+        def join(end: int) -> None:
+            stay = begin + np.flatnonzero(which[begin:end])
+            if len(stay):
+                parts.append(Part(table=self._joined(stay)))
 
         for start, part in zip(self.starts, self.parts, strict=True):
-            here = which[start : start + len(part)]
-            if not here.any():
+            if part.events is None:
                 continue
-            if part.events is not None:
-                join()
-                kept = [event for event, stays in zip(part.events, here.tolist(), strict=True) if stays]
-                if parts and parts[-1].events is not None:
-                    parts[-1].events.extend(kept)
-                else:
-                    parts.append(Part(kept))
-            else:
-                assert part.table is not None
-                tables.append(part.table)
-                rows.append(np.flatnonzero(here) if part.rows is None else part.rows[here])
-        join()
-        self.parts, self.starts, self._rows = parts, [], 0
+            join(start)
+            begin = start + len(part)
+            kept = [event for event, stays in zip(part.events, which[start:begin].tolist(), strict=True) if stays]
+            if kept and parts and parts[-1].events is not None:
+                parts[-1].events.extend(kept)
+            elif kept:
+                parts.append(Part(kept))
+        join(len(which))
+        self.parts, self.starts, self._rows, self._placed = parts, [], 0, []
         for part in parts:
             self.starts.append(self._rows)
             self._rows += len(part)

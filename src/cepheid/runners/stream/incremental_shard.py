@@ -12,16 +12,19 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
+from cepheid.engine.data.matches import MISSING, NEVER, Chosen
 from cepheid.engine.data.shared import sharing
-from cepheid.engine.data.table import EventTable, ordered, times_of
-from cepheid.engine.incremental.core import BEGINNING, Core, Replayed
+from cepheid.engine.data.table import EventTable, ordered
+from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined, some_of
 from cepheid.engine.incremental.intake import Intake
+from cepheid.engine.incremental.queries import but_for_the_window
+from cepheid.engine.incremental.result_rows import ResultRows, is_ready
 from cepheid.engine.search.incremental_events import FEW, Arrived, KeyNumbers
 from cepheid.plan.explain import retained_text
 from cepheid.runners.arrow_bytes import encoded
@@ -32,7 +35,6 @@ from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.saved import Saved
-from cepheid.runners.stream.shown_events import shown_at_once
 from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.worker_plans import MATCHES_AT_ONCE, WorkerPlan, result_batches
 
@@ -94,6 +96,7 @@ class Resident:
         self.queries: Mapping[str, Known] = fingerprint.begun()
         self.kept = 0  # events that were left when it was last looked which have expired
         self.cores: list[Core] = []
+        self.groups: list[list[int]] = []  # the numbers of the queries that each of them serves
         self.taken = np.zeros(0, bool)  # which events of the last table some query may need
         self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
         self._at: ChunkCache | None = None  # where it stands, unless a step was begun since
@@ -114,7 +117,8 @@ class Resident:
     @property
     def searches(self) -> list[Core]:
         """Those of all queries, by their numbers."""
-        return self.cores
+        found = {number: core for core, numbers in zip(self.cores, self.groups, strict=True) for number in numbers}
+        return [found[number] for number in sorted(found)]
 
     def held(self) -> ChunkCache:
         """What is kept, to go back to. That costs next to nothing: no event is copied."""
@@ -202,15 +206,17 @@ class Resident:
         """Begins anew with these events."""
         self.log = EventLog(self.schema, self.log._as_table)
         shared: dict[tuple[str, ...], KeyNumbers] = {}
-        self.cores = [
-            Core(plan, self.schema, partial(self._replayed, number), shared)
-            for number, plan in enumerate(self.step.plans)
-        ]
+        self.cores, self.groups = [], []
+        for numbers in self._alike():
+            core = self._search(numbers[0], shared)
+            split = core.form.replays and len(numbers) > 1
+            self.cores += [core] if not split else [self._search(number, shared) for number in numbers]
+            self.groups += [numbers] if not split else [[number] for number in numbers]
         self.intake = Intake(self.cores, list(shared.values()))
         begins = self.step.begins(table)
         arrived = self.read(table) if table.num_rows else []
         for number, (core, each) in enumerate(zip(self.cores, arrived, strict=False)):
-            since = self.known_since(number)
+            since = self.known_since(self.groups[number][0])
             if since is not None and bool((begins[each.rows] <= since).any()):
                 later = table.filter(pa.array(begins > since))
                 rows = np.flatnonzero(begins > since)
@@ -222,6 +228,25 @@ class Resident:
             core.know(BEGINNING if until is None else until)
         self.kept = len(self)
 
+    def _search(self, number: int, shared: dict[tuple[str, ...], KeyNumbers]) -> Core:
+        return Core(self.step.plans[number], self.schema, partial(self._replayed, number), shared)
+
+    def _alike(self) -> list[list[int]]:
+        """The queries that one search serves, which differ in their windows: the one with the longest comes first."""
+        groups: dict[object, list[int]] = {}
+        for number, asked in enumerate(self._asked):
+            groups.setdefault(number if asked is None else (asked, self.known_since(number)), []).append(number)
+        return [sorted(numbers, key=self._window_of, reverse=True) for numbers in groups.values()]
+
+    @cached_property
+    def _asked(self) -> list[str | None]:
+        plans = self.step.plans
+        return [but_for_the_window(plan) for plan in plans] if len(plans) > 1 else [None]
+
+    def _window_of(self, number: int) -> int:
+        window = self.step.plans[number].bound.window
+        return 0 if window is None else window.length
+
     def known_since(self, number: int) -> int | None:
         """A query that came later has not been shown what was before."""
         worker_plan = self.step.shipments[number]
@@ -232,7 +257,7 @@ class Resident:
         assert self.until is not None
         if not len(self):
             return
-        if self.intake.is_ready(len(self)) and self.intake.can_drop():
+        if self.intake.can_drop(len(self)):
             needed = self.intake.needed(self.until, len(self))
             self.log.keep(needed)
             self.intake.drop(np.cumsum(needed) - 1)
@@ -254,12 +279,24 @@ class Resident:
 
     def found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
         """The matches that complete in the interval."""
-        found: dict[int, Matches | Replayed] = {}
-        for number, core in enumerate(self.cores):
-            pushed = core.step(until)
-            if pushed:
-                found[number] = core.matches(pushed)
-        return tuple(self.told(found))
+        return tuple(self.told(self.of_queries([(place, core.step(until)) for place, core in enumerate(self.cores)])))
+
+    def of_queries(self, found: Sequence[tuple[int, list[Found]]]) -> list[tuple[int, list[Found]]]:
+        """What searches found, by the number of the query."""
+        told: list[tuple[int, list[Found]]] = []
+        for place, results in found:
+            first, *others = self.groups[place]
+            if results:
+                told.append((first, results))
+            if not others or not results:
+                continue
+            pushed = joined([each for each in results if isinstance(each, PushedMatches)])
+            lasted = self.cores[place].durations(pushed)
+            for number in others:
+                which = lasted < self._window_of(number)
+                if which.any():
+                    told.append((number, [pushed if which.all() else some_of(pushed, which)]))
+        return sorted(told, key=itemgetter(0))
 
     def _replayed(self, number: int, rows: Int64s, after: int, until: int) -> list[pa.RecordBatch]:
         """What the engine of a query finds in a table of some events, as the step over stored chunks does."""
@@ -279,26 +316,37 @@ class Resident:
             for worker_plan, number, plan in zip(step.shipments, step.numbers, step.plans, strict=True)
         ]
 
-    def told(self, found: Mapping[int, Matches | Replayed]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def told(self, found: Sequence[tuple[int, list[Found]]]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of the results of queries."""
-        matched = {number: each for number, each in found.items() if isinstance(each, Matches)}
-        at_once = shown_at_once(self.log, self.schema, matched, self.step.shipments)
-        for number, matches in found.items():
-            if isinstance(matches, Replayed):
-                yield from ((self.step.numbers[number], batch) for batch in matches.batches)
-            elif number in at_once:
-                yield self.step.numbers[number], at_once[number]
-            else:
-                yield from self._told(number, matches)
+        for number, results in found:
+            place = self.step.numbers[number]
+            pushed = [each for each in results if isinstance(each, PushedMatches)]
+            if len(pushed) < len(results):
+                yield from ((place, batch) for each in results if isinstance(each, Replayed) for batch in each.batches)
+            elif results:
+                yield from ((place, batch) for batch in self._told(number, joined(pushed)))
 
-    def _told(self, number: int, matches: Matches) -> list[tuple[int, pa.RecordBatch]]:
+    @cached_property
+    def rows_of(self) -> list[ResultRows | None]:
+        """What makes the rows of each query that shows the events of its matches as they are."""
+        found: list[ResultRows | None] = []
+        for plan, worker_plan in zip(self.step.plans, self.step.shipments, strict=True):
+            bound, groups = plan.bound, [each.kleene for each in plan.bound.positives]
+            names = worker_plan.plan.bound.schema.names
+            own = None
+            if bound.returns is None and bound.summary is None:
+                own = ResultRows(self.schema, worker_plan.schema, bound.schema.time, names, groups, bound.is_linear)
+            found.append(own if own is not None and own.fits else None)
+        return found
+
+    def _told(self, number: int, pushed: PushedMatches) -> Sequence[pa.RecordBatch]:
         """The rows of the result of a query."""
-        plan, worker_plan = self.step.plans[number], self.step.shipments[number]
-        place = self.step.numbers[number]
-        if plan.bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
-            batch = self._events_of(worker_plan, matches)
+        plan, worker_plan, rows_of = self.step.plans[number], self.step.shipments[number], self.rows_of[number]
+        if rows_of is not None and len(pushed.known) <= MATCHES_AT_ONCE and is_ready(len(pushed.events)):
+            batch = rows_of.batch(self.log.places(), pushed)
             if batch is not None:
-                return [(place, batch)]
+                return [batch]
+        matches = self.searches[number].matches(pushed)
         # Few of the events are in matches: only these are taken out of the log.
         rows = np.unique(np.concatenate([chosen.rows for chosen in matches.chosen]))
         rows = rows[rows != MISSING]
@@ -308,46 +356,8 @@ class Resident:
         places[order] = np.arange(len(rows))
         renumbered = tuple(Chosen(_places(rows, places, chosen.rows), chosen.offsets) for chosen in matches.chosen)
         in_order = EventTable(events.take(pa.array(order)), order, order)
-        found = result_batches(plan.bound, in_order, replace(matches, chosen=renumbered), worker_plan.schema)
-        return [(place, batch) for batch in found]
-
-    def _events_of(self, worker_plan: WorkerPlan, matches: Matches) -> pa.RecordBatch | None:
-        """The rows of matches that are shown as their events; None if the result has other types than the events."""
-        names, clock = worker_plan.plan.bound.schema.names, worker_plan.plan.bound.schema.time
-        chosen = [each.rows[each.rows != MISSING] for each in matches.chosen]
-        kind = self.schema.field(clock).type
-        if kind != pa.int64() and not pa.types.is_timestamp(kind):
-            return None
-        taken = dict(zip(self.schema.names, self.log.arrays(np.concatenate(chosen)), strict=True))
-        columns = [taken[name] for name in names]
-        times = times_of(pa.table({clock: taken[clock]}), clock)
-        first, last = np.full(len(matches), NEVER), np.full(len(matches), BEGINNING)
-        shown, start = [], 0
-        for each, rows in zip(matches.chosen, chosen, strict=True):
-            own, when = [column.slice(start, len(rows)) for column in columns], times[start : start + len(rows)]
-            start += len(rows)
-            inside, begins, ends = slice(None), when, when
-            if each.offsets is not None:
-                if not np.diff(each.offsets).all():
-                    return None
-                begins, ends = when[each.offsets[:-1]], when[each.offsets[1:] - 1]
-                offsets = pa.array(each.offsets, pa.int32())
-                shown.append(pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(own, names)))
-            elif len(rows) < len(matches):
-                there = each.rows != MISSING
-                places = pa.array(np.cumsum(there) - 1, mask=~there)
-                inside, own = there, [column.take(places) for column in own]
-                shown.append(pa.StructArray.from_arrays(own, names, mask=pa.array(~there)))
-            else:
-                shown.append(pa.StructArray.from_arrays(own, names))
-            first[inside] = np.minimum(first[inside], begins)
-            last[inside] = np.maximum(last[inside], ends)
-        arrays = [*(pa.array(each, pa.int64()).view(kind) for each in (first, last)), *shown]
-        if matches.probability is not None:
-            arrays.append(pa.array(matches.probability))
-        if [array.type for array in arrays] != worker_plan.schema.types:
-            return None
-        return pa.RecordBatch.from_arrays(arrays, schema=worker_plan.schema)
+        renewed = replace(matches, chosen=renumbered)
+        return list(result_batches(plan.bound, in_order, renewed, worker_plan.schema))
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 

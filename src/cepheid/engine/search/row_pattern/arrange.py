@@ -94,6 +94,8 @@ def grouped(codes: Int64s, count: int) -> tuple[Int64s, Int64s]:
 def ascending(column: pa.Array, sort: SortKey) -> list[Key]:
     """Arrays by which rows are sorted upwards, the more important one first."""
     keys: list[Key] = []
+    if pa.types.is_null(column.type):
+        return keys  # nothing comes before anything else
     if column.null_count:
         known = column.is_valid().to_numpy(zero_copy_only=False)
         keys.append(known.astype(np.int8) if sort.nulls_first else (~known).astype(np.int8))
@@ -110,6 +112,8 @@ def ascending(column: pa.Array, sort: SortKey) -> list[Key]:
         numbers = column.cast(pa.int64())
     elif pa.types.is_date32(kind):
         numbers = column.cast(pa.int32())
+    elif pa.types.is_nested(kind):
+        raise DataError(f"rows cannot be ordered by {kind}", column=sort.column, hint="order them by a part of it")
     else:
         numbers = pc.rank(column, sort_keys="ascending", tiebreaker="dense").cast(pa.int64())
     values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False).astype(np.int64)

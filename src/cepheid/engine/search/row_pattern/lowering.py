@@ -25,6 +25,7 @@ from cepheid.engine.values.compiled import Fragment
 from cepheid.engine.values.operators import whole
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
+from cepheid.language.evaluate import TAKING_TEXTS
 from cepheid.language.functions import find_function
 from cepheid.language.match_recognize import bound as b
 from cepheid.language.schema import DataType, Schema
@@ -350,6 +351,8 @@ class Lowering:
             raise UnfitError
         if not set(kinds) <= {WHOLE, REAL, TRUTH, STRING} or not own.least <= len(values) <= own.most:
             raise UnfitError
+        if own.name in TAKING_TEXTS and not own.user and set(kinds) != {STRING}:
+            raise UnfitError  # their texts are those of the types that the columns have
         call = s.Call(node.function, values)
         try:
             found = type_of(call, self.schema)
