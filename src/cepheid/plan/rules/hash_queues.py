@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.operators import Hashed
-from cepheid.plan.rules import recognise_equivalence as ties
+from cepheid.plan.rules.recognise_equivalence import (
+    MOST_MISSABLE,
+    edges_without,
+    equality_candidates,
+    equated_attribute,
+    sets_of_missing,
+    ties_all,
+)
 
 if TYPE_CHECKING:
     from cepheid.plan.physical import Plan
@@ -37,17 +44,15 @@ def hash_queues(plan: Plan) -> Plan:
     bound = plan.bound
     if not plan.is_lossy or not bound.is_linear or plan.match.compared_at_the_end:
         return plan
-    if len(bound.branches) != 1 or bound.has_kleene or bound.may_lack or len(bound.positives) > ties.MOST_MISSABLE:
+    if len(bound.branches) != 1 or bound.has_kleene or bound.may_lack or len(bound.positives) > MOST_MISSABLE:
         return plan
     if bound.mixed or bound.strategy is not s.Strategy.SKIP_TILL_ANY or bound.window is None or bound.window.events:
         return plan  # under skip_till_next_match events that are not tied are competitors, too
-    equalities = {
-        part: name for part in ties.equality_candidates(bound) if (name := ties.equated_attribute(part, True))
-    }
+    equalities = {part: name for part in equality_candidates(bound) if (name := equated_attribute(part, True))}
     untied: dict[str, tuple[frozenset[str], ...]] = {}
     for name in sorted(set(equalities.values()) - set(bound.equivalence)):
         parts = [part for part, attribute in equalities.items() if attribute == name]
-        apart = tuple(absent for absent in ties.sets_of_missing(plan) if not _tied(bound, parts, absent))
+        apart = tuple(absent for absent in sets_of_missing(plan) if not _tied(bound, parts, absent))
         if frozenset() not in apart:
             untied[name] = apart
     if not untied:
@@ -60,7 +65,7 @@ def hash_queues(plan: Plan) -> Plan:
 
 def _tied(bound: BoundQuery, parts: Sequence[s.Expression], absent: frozenset[str]) -> bool:
     """Do equalities tie together all that was seen? One event alone always is: its conditions are tested anyway."""
-    edges = ties.edges_without(parts, absent)
+    edges = edges_without(parts, absent)
     seen = [component.variable for component in bound.positives if component.variable not in absent]
     alone = [(seen[0], seen[0])] if len(seen) == 1 else []
-    return ties.ties_all(bound, [*edges, *alone], absent, keyed=True)
+    return ties_all(bound, [*edges, *alone], absent, keyed=True)
