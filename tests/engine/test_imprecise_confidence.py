@@ -16,7 +16,7 @@ from cepheid.engine.scoring.confidence.bounds import NO_WINDOW, tighten
 from cepheid.engine.scoring.confidence.by_intervals import by_intervals, has_intervals, intervals, widened
 from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_of
 from cepheid.engine.scoring.confidence.competing_tables import task
-from cepheid.engine.scoring.confidence.happened import Undecided, by_who_happened, new_buffers, sums_for, undecided
+from cepheid.engine.scoring.confidence.happened import by_who_happened, sums_for
 from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants
 from cepheid.engine.scoring.confidence.order import (
     counted,
@@ -27,6 +27,7 @@ from cepheid.engine.scoring.confidence.order import (
     workspace,
 )
 from cepheid.engine.scoring.confidence.shared_competing import Weighing, enumerate_instants, swept, unweighed
+from cepheid.engine.scoring.confidence.undecided import Undecided, new_buffers, undecided
 from cepheid.engine.scoring.confidence.undisturbed import WITHIN, Effort, exclusive
 from strategies.intervals import weights
 

@@ -228,18 +228,27 @@ ORDERED = (
     "SEQ(A a, B b, A c) WHERE a.x {} b.x AND b.y {} c.x",
     "SEQ(A a, B+ b[]) WHERE b[1].x {} a.x AND b[i-1].y {} b[i].x",
     "SEQ(A a, !(B n), A b) WHERE a.x {} b.x",
+    "SEQ(A a, B b, A c) WHERE a.x {} b.x",
+    "SEQ(A a, B b, A c) WHERE a.x {} c.x",
+    "SEQ(A a, B b, B+ c[]) WHERE a.x {} c[1].x AND c[i].y {} a.y",
+    "SEQ(A+ a[], B b, A c) WHERE a[1].x {} b.x",
 )
 
 
 @given(data=st.data())
 def test_they_do_where_one_comparison_orders_neighbours(data: Any) -> None:
-    """What an event may follow is then a prefix in the order of values; NULL follows nothing, equal values are ties."""
+    """What an event may follow is then a prefix in the order of values; NULL follows nothing, equal values are ties.
+
+    What reads the first event alone is asked once, and events that end all matches alike are added up together.
+    """
     shape = data.draw(st.sampled_from(ORDERED))
     text = "PATTERN " + shape.format(
         *data.draw(st.lists(st.sampled_from(["<", "<=", ">", ">="]), min_size=2, max_size=2))
     )
     text += data.draw(st.sampled_from(["", " WITHIN 4", " WITHIN 5 EVENTS", " WITHIN 100"]))
     text += " SUMMARISE count(*) AS n, sum(a.x) AS v, min(b.y) AS low"
+    text += ", sum(c.x) AS w, avg(c.y) AS mean, max(c.y) AS high" * (" c" in shape)
+    text += data.draw(st.sampled_from(["", " EVERY 3"]))
     numbers = st.one_of(st.none(), st.integers(0, 4))
     rows = data.draw(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("AB"), numbers, numbers), max_size=10))
     columns: dict[str, list[Any]] = {"ts": [], "type": [], "x": [], "y": []}
@@ -265,3 +274,13 @@ def test_windows_that_slide_keep_large_sums_exact() -> None:
         halves = Decimal(2 ** (len(inside) - 1))
         expected.append((Decimal(2 ** len(inside) - 1), halves * sum(inside), min(inside)))
     assert [(row["n"], row["v"], row["low"]) for row in found] == expected
+
+
+def test_events_that_end_matches_together_keep_large_sums_exact() -> None:
+    """Sums of such events may be beyond 64 bits, before and after they are taken by each match."""
+    values = [2**62, 2**62, -(2**63), 2**63 - 1, 2**62, 5]
+    kinds = ["A", "A", "B", *"CCCCCC", "B", "C"]
+    events = pa.table({"ts": range(len(kinds)), "type": kinds, "x": [1, 2, 0, *values, 0, 7]})
+    text = "PATTERN SEQ(A a, B b, C c) WHERE a.x > b.x WITHIN 100 SUMMARISE count(*) AS n, sum(c.x) AS v, sum(a.x) AS w"
+    (found,) = cepheid.match(events, text).to_pylist()
+    assert found == {"n": Decimal(16), "v": Decimal(2 * sum(values) + 4 * 7), "w": Decimal(3 * (6 + 2))}

@@ -112,6 +112,48 @@ def test_events_out_of_order_and_keys_that_come_and_go(monkeypatch: pytest.Monke
         assert found[name], text
 
 
+SHAPES = (
+    "SEQ(A a, B b) WHERE [whole] AND a.x < b.x",
+    "SEQ(A a, !(C c), B b, D d) WHERE [text]",
+    "SEQ(A a, B? b, C c) WHERE [truth]",
+    "SEQ(A a, B+ b[], C c) WHERE [text]",
+    "(A a, (B b | C c), D d) WHERE [whole]",
+    "SEQ(A a, B b, !(C c)) WHERE [text]",
+    "SEQ(!(C c), A a, B b) WHERE [text]",
+    "SEQ(A a, B b) WHERE skip_till_next_match(a, b) { [text] }",
+    "SEQ(A a, B b) WHERE [text] AND a.x > 3 OUTPUT NON-OVERLAP",
+)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", [1, 7, 150])
+def test_queries_that_differ_in_their_windows_find_what_each_finds_alone(shape: str, size: int) -> None:
+    table, delay = events().slice(0, 300), 3
+    times = np.sort(np.random.default_rng(1).integers(0, 200, 300))
+    table = table.set_column(0, "ts", pa.array(times)).take(np.argsort(times + np.arange(300) % delay, kind="stable"))
+    pattern, _, output = shape.partition(" OUTPUT ")
+    asked = {
+        f"q{number}": f"PATTERN {pattern} WITHIN {window}{shown}{' OUTPUT ' + output if output else ''}"
+        for number, (window, shown) in enumerate([(9, ""), (20, ""), (9, " RETURN a.ts AS f"), (3, ""), (20, "")])
+    }
+    live: Any = cepheid.live(asked, table.schema, time="ts", delay=delay)
+    assert (len(live.resident.cores) < len(asked)) == (shape in SHAPES[:5])
+    found: list[Any] = []
+    for start in range(0, 300, size):
+        piece = table.slice(start, size)
+        rows = live.send(piece.to_pylist()[0] if size == 1 else piece)
+        found += rows if size == 1 else rows.to_pylist()
+        if start // size % 40 == 20:
+            live = cepheid.live(asked, table.schema, time="ts", delay=delay, state=live.save())
+    ends = live.finish()
+    found += ends if isinstance(ends, list) else ends.to_pylist()
+    for name, text in asked.items():
+        alone = cepheid.match(table, text, time="ts").drop_columns(["match_start", "match_end"]).to_pylist()
+        assert sorted(repr(row[name]) for row in found if row["query"] == name) == sorted(map(repr, alone)), text
+    assert found
+
+
 def test_rows_of_several_queries_become_rows_of_the_common_result_together() -> None:
     table = events()
     own = {name: cepheid.match(table, text, time="ts") for name, text in list(texts().items())[-4:]}

@@ -24,7 +24,7 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL
 from cepheid.engine.engines import ENGINES, Run, of_runs
 from cepheid.engine.output.closed import can_close
-from cepheid.engine.program.carry import carrying
+from cepheid.engine.program.carry import TO_BEFORE, carrying, ties
 from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import BEGIN, TAKE
 from cepheid.errors import CepheidError, LimitError, TimeoutReached
@@ -237,17 +237,21 @@ def steps_of_counting(plan: Plan, events: EventTable, needs_first: bool) -> floa
     if at_once:
         sizes = whole
     share = [np.count_nonzero(found.mask & (1 << place)) / number for place in range(len(bound.positives))]
-    steps = 0.0
+    steps, ties_of = 0.0, ties(bound, program)
     for place, component in enumerate(bound.positives):
         moment = 3 * place
         if place > 0 and (moments[moment] != moments[moment + 1] or program.negatives > 0):
             alone = place == 1 and not at_once and not bound.positives[0].kleene  # the first event is the one before
             ordered = compared_with_the_one_before(bound, place, BEGIN) is not None
-            asked = LOGARITHM if ordered else 1.0 if alone else sizes * share[place - 1]
+            once = ties_of[place, 0] != TO_BEFORE
+            asked = LOGARITHM if ordered else 1.0 if alone or once else sizes * share[place - 1]
             steps += (sizes * share[place] * asked).sum()
         if component.kleene and moments[moment + 1] != moments[moment + 2]:
             ordered = compared_with_the_one_before(bound, place, TAKE) is not None
-            steps += (sizes * share[place] * (LOGARITHM if ordered else sizes * share[place] / 2)).sum()
+            once = ties_of[place, 1] != TO_BEFORE
+            steps += (
+                sizes * share[place] * (LOGARITHM if ordered else 1.0 if once else sizes * share[place] / 2)
+            ).sum()
     return float(steps + sizes.sum() * len(bound.positives))
 
 

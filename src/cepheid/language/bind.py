@@ -94,7 +94,7 @@ class _Binder:
             window=self.window(self.query.within),
             equivalence=equivalence,
             fixed=fixed,
-            conjuncts=tuple(self.placed(clause) for clause in conjuncts(self.positive_part(rest))),
+            conjuncts=tuple(place_conjunct(clause, self.positives) for clause in conjuncts(self.positive_part(rest))),
             branches=self.branches(rest),
             returns=returns,
             summary=self.summary(equivalence),
@@ -451,9 +451,6 @@ class _Binder:
                     positive.append(literal)
             found.append(Branch(tuple(positive), tuple((name, tuple(parts)) for name, parts in negative.items())))
         return tuple(found)
-
-    def placed(self, clause: s.Expression) -> Conjunct:
-        return place_conjunct(clause, self.positives)
 
     # results
 

@@ -80,7 +80,7 @@ def beginnings(query: s.QuerySyntax) -> list[Beginning]:
 
 def depending(query: s.QuerySyntax, negated: frozenset[str], coming: frozenset[str]) -> frozenset[str]:
     """The negated components with a condition that mentions an event to come: they end no wait by themselves."""
-    mentioned = [s.variables_of(condition) for condition in _conjuncts(query.where)]
+    mentioned = [s.variables_of(condition) for condition in conditions_of(query.where)]
     return frozenset(name for name in negated if any(name in each and each & coming for each in mentioned))
 
 
@@ -94,7 +94,7 @@ def partial_query(query: s.QuerySyntax, beginning: Beginning, about: Change) -> 
 
     def absent(variable: str, name: str) -> None:
         components.append(replace(by_name[variable], variable=name, negative=True, kleene=False, gap=None, until=None))
-        for condition in _conjuncts(query.where):
+        for condition in conditions_of(query.where):
             mentioned = s.variables_of(condition)
             if variable in mentioned and mentioned <= {variable, *before}:
                 changed = about(condition, variable)
@@ -115,7 +115,7 @@ def partial_query(query: s.QuerySyntax, beginning: Beginning, about: Change) -> 
     ends = beginning.ended_by[0] if len(beginning.ended_by) == 1 else frozenset()
     components += [by_name[name] for name in sorted(ends)]
     known = frozenset(beginning.taken) | ends
-    for condition in _conjuncts(query.where):
+    for condition in conditions_of(query.where):
         if isinstance(condition, s.Equivalence) or (s.variables_of(condition) <= known and s.variables_of(condition)):
             conditions.append(condition)
     selection = query.selection
@@ -142,7 +142,8 @@ def _others(query: s.QuerySyntax, before: Linear, name: str) -> list[str]:
     return list(found)
 
 
-def _conjuncts(where: s.Expression | None) -> tuple[s.Expression, ...]:
+def conditions_of(where: s.Expression | None) -> tuple[s.Expression, ...]:
+    """The conditions that are joined by AND."""
     if where is None:
         return ()
     return where.operands if isinstance(where, s.And) else (where,)

@@ -90,6 +90,11 @@ class GapStatistics:
             largest=float(gaps.max(initial=0.0)),
         )
 
+    def count_from(self, shortest: float) -> float:
+        """How many gaps that were seen to end are at least so long, by the bins that they are in."""
+        lower, _ = bin_edges(np.array([place for place, _ in self.bins], np.int64))
+        return float(sum(count for (_, count), low in zip(self.bins, lower, strict=True) if low >= shortest))
+
     def merge(self, other: GapStatistics) -> GapStatistics:
         """The statistics of both histories together."""
         return GapStatistics(

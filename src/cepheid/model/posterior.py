@@ -14,7 +14,7 @@ the match itself (every positive happened, no negative did) is the same chain wi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
@@ -25,7 +25,7 @@ from cepheid.model.chain import ChainStep, Landmarks, density_breaks, landmarks_
 from cepheid.model.convolution import convolve
 from cepheid.model.gap import Floats, GapDistribution
 from cepheid.model.piecewise import Function, Piecewise, resolve, seed_breaks
-from cepheid.model.segments import Ends, SegmentItem, group_landmarks, split
+from cepheid.model.segments import Ends, SegmentItem, group_landmarks, product_of, split
 
 # Every history is given so small a chance of any length at all. It speaks only where no history explains the length,
 # beyond the longest gap of a histogram, say: there the shares alone decide.
@@ -239,7 +239,7 @@ def _end(histories: _Histories, own: bool) -> _Density:
             ended, later = 1.0 - item.goes_on, item.goes_on * (item.gap.happens - item.gap.cdf(t))
             total = total + bypassed * (ended + later)
             bypassed *= item.goes_on * (1.0 - item.gap.happens)
-        return np.asarray((total + bypassed) * _product(factor, negatives, t))
+        return np.asarray((total + bypassed) * product_of(factor, negatives, t))
 
     return _Density(not_yet, marks)
 
@@ -259,14 +259,14 @@ def _density(histories: _Histories, r: int, own: bool) -> _Density:
     factor = _absent if own else _unseen
     marks = marks | group_landmarks(others, window)
     if waited is None:
-        return _Density(lambda t: comes(t) * _product(factor, others, t), marks)
+        return _Density(lambda t: comes(t) * product_of(factor, others, t), marks)
     absent = 1.0 - waited.gap.happens
     if own:
-        return _Density(lambda t: absent * comes(t) * _product(factor, others, t), marks)
+        return _Density(lambda t: absent * comes(t) * product_of(factor, others, t), marks)
     through = through_middle(waited.gap, waited.onward or gap, window, histories.tolerance, histories.floor)
 
     def density(t: Floats) -> Floats:
-        return (absent * comes(t) + waited.loss * through.fast(t)) * _product(factor, others, t)
+        return (absent * comes(t) + waited.loss * through.fast(t)) * product_of(factor, others, t)
 
     return _Density(density, marks | through.landmarks)
 
@@ -298,10 +298,3 @@ def _absent(item: SegmentItem, t: Floats) -> Floats:
 
 def _unseen(item: SegmentItem, t: Floats) -> Floats:
     return item.loss * item.gap.cdf(t) + item.gap.survival(t)
-
-
-def _product(factor: Callable[[SegmentItem, Floats], Floats], items: Sequence[SegmentItem], t: Floats) -> Floats:
-    result = np.ones_like(t)
-    for item in items:
-        result *= factor(item, t)
-    return result

@@ -8,7 +8,7 @@ unseen, and negatives that must not have happened at all, each measured from the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -19,15 +19,12 @@ from cepheid.model.chain import Chain, ChainStep, Landmarks, landmarks_of, solve
 from cepheid.model.gap import Floats
 from cepheid.model.piecewise import Function, seed_breaks
 from cepheid.model.posterior import posterior, posterior_at
-from cepheid.model.segments import OPEN_END, Ends, SegmentItem, group_landmarks, split
+from cepheid.model.segments import OPEN_END, Ends, Factor, SegmentItem, group_landmarks, product_of, split
 
 Scoring = Literal["exact", "paper", "posterior"]
 SCORINGS: tuple[str, ...] = get_args(Scoring)
 
 PRECISION = 1e-9
-
-
-Factor = Callable[[SegmentItem, Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,7 @@ def _closed_form(items: Sequence[SegmentItem], scoring: Scoring, ends: Ends) -> 
     waits = scoring == "posterior" and ends.following is not None and any(n.onward is not None for n in negatives)
     if not missing and not waits:
         # The time of the next event says nothing about a negative that it does not wait for.
-        return lambda t: _product(absent_given_unseen, negatives, t)
+        return lambda t: product_of(absent_given_unseen, negatives, t)
     if scoring == "posterior":
         # What always happens has happened, at whatever time the next event was seen.
         sure = ends.following is not None and not negatives and all(each.gap.happens == 1.0 for each in missing)
@@ -127,7 +124,7 @@ def _closed_form(items: Sequence[SegmentItem], scoring: Scoring, ends: Ends) -> 
         return None
     only = missing[0]
     # S^P, and as printed in AYAC §3.3 every S^N around it is taken over all of T.
-    return lambda t: only.loss * only.gap.cdf(t) * _product(absent_given_unseen, negatives, t)
+    return lambda t: only.loss * only.gap.cdf(t) * product_of(absent_given_unseen, negatives, t)
 
 
 def _score_chain(items: Sequence[SegmentItem], window: float, scoring: Scoring) -> Chain:
@@ -153,19 +150,12 @@ def _chain(missing: list[SegmentItem], groups: list[list[SegmentItem]], factor: 
 
     def step(item: SegmentItem, before: list[SegmentItem]) -> ChainStep:
         def density(s: Floats) -> Floats:
-            return item.gap.pdf(s) * _product(factor, before, s)
+            return item.gap.pdf(s) * product_of(factor, before, s)
 
         return ChainStep(density, item.loss, landmarks_of(item.gap, window) | group_landmarks(before, window))
 
     steps = tuple(step(item, before) for item, before in zip(missing, groups[:-1], strict=True))
-    return Chain(steps, lambda t: _product(factor, groups[-1], t), group_landmarks(groups[-1], window))
-
-
-def _product(factor: Factor, items: Sequence[SegmentItem], t: Floats) -> Floats:
-    result = np.ones_like(t)
-    for item in items:
-        result *= factor(item, t)
-    return result
+    return Chain(steps, lambda t: product_of(factor, groups[-1], t), group_landmarks(groups[-1], window))
 
 
 def _smooth_panels(function: Function, items: Sequence[SegmentItem], window: float) -> SegmentScore:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from cepheid.errors import ModelError
 from cepheid.model.chain import QUANTILES, Landmarks, landmarks_of
-from cepheid.model.gap import GapDistribution
+from cepheid.model.gap import Floats, GapDistribution
 
 
 @dataclass(frozen=True)
@@ -73,3 +75,14 @@ def group_landmarks(group: Sequence[SegmentItem], window: float) -> Landmarks:
         shares = [*QUANTILES, *(1.0 / (1.0 + odds * item.loss) for odds in (0.1, 1.0, 10.0))]
         marks |= landmarks_of(item.gap, window, shares)
     return marks
+
+
+Factor = Callable[[SegmentItem, Floats], Floats]  # what an item contributes at some times
+
+
+def product_of(factor: Factor, items: Sequence[SegmentItem], t: Floats) -> Floats:
+    """The product of what each item contributes at some times."""
+    result = np.ones_like(t)
+    for item in items:
+        result *= factor(item, t)
+    return result

@@ -373,6 +373,7 @@ class FastDoor:
     def _rows(self, found: Told, as_table: bool) -> Any:
         """What was found as a table, or as a list of dicts."""
         resident = self.resident
+        found = resident.of_queries(found)
         if not as_table and self.dict_rows is not None:
             rows = self.dict_rows.rows(resident.log, found)
             if rows is not None:

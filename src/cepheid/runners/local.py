@@ -25,7 +25,7 @@ from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
 from cepheid.runners.composition import in_order, matches_as_events, options_of_matches, united
 from cepheid.runners.drift import look_for_drift
-from cepheid.runners.many import check_names, common_schema, dressed
+from cepheid.runners.many import common_schema, dressed
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside, write_each_once
 from cepheid.runners.results import assemble, duration_columns
@@ -109,12 +109,6 @@ def _found(query: object, table: pa.Table, options: Options) -> tuple[pa.Table, 
 
     result, ties = with_ties(plan, events, run)
     return (result if ties is None else with_fact(result, "ties", str(ties))), ties
-
-
-def run_tables(queries: Mapping[str, CheckedQuery], table: pa.Table, options: Options) -> pa.Table:
-    """The matches of several queries with names, query by query, as one table."""
-    check_names(queries)
-    return as_one(run_each(queries, table, options))
 
 
 def run_each(

@@ -13,7 +13,7 @@ from cepheid.engine.data.flink_runs import NOBODY, matches_of
 from cepheid.engine.data.matches import COMPLETE, MISSING, Chosen, Forecasts, Matches
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.operators import Column, without_nan
-from cepheid.engine.values.plain import value_column
+from cepheid.engine.values.plain import sum_may_overflow, value_column
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -200,15 +200,6 @@ def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: 
     return result
 
 
-def _may_overflow(column: Column, sizes: Int64s) -> bool:
-    """Could the sum of a group go past 64 bits?"""
-    if not pa.types.is_integer(column.type) or not len(column):
-        return False
-    ends = pc.min_max(column).as_py()
-    most = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
-    return bool(most * int(sizes.max(initial=0)) >= 2**63)
-
-
 def _rows(chosen: Chosen, element: s.Element) -> Int64s:
     return chosen.last() if element is s.Element.LAST else chosen.first()
 
@@ -233,7 +224,11 @@ def _aggregate(
         edges = chosen.offsets[:-1] if function == "first" else chosen.offsets[1:] - 1
         return flattened.take(pa.array(edges, mask=missing))
     aggregate = AGGREGATES[function]
-    if aggregate.name == "avg" or aggregate.column is None or (function == "sum" and _may_overflow(flattened, sizes)):
+    if (
+        aggregate.name == "avg"
+        or aggregate.column is None
+        or (function == "sum" and sum_may_overflow(flattened, sizes))
+    ):
         listed = _listed(chosen.offsets, _whole(flattened), bound.is_linear).to_pylist()
         kind = pa.float64() if aggregate.result is DataType.FLOAT else flattened.type
         return pa.array([aggregate.over(values) for values in listed], kind)

@@ -19,6 +19,5 @@ Int32s: TypeAlias = Annotated[npt.NDArray[np.int32], 1]
 Int64s: TypeAlias = Annotated[npt.NDArray[np.int64], 1]
 ReadOnlyInt64s: TypeAlias = Annotated[npt.NDArray[np.int64], 1, READ_ONLY]  # may be Arrow's own memory
 Int64Rows: TypeAlias = Annotated[npt.NDArray[np.int64], 2]
-Int64Tables: TypeAlias = Annotated[npt.NDArray[np.int64], 3]
 Float64s: TypeAlias = Annotated[npt.NDArray[np.float64], 1]
 Float64Rows: TypeAlias = Annotated[npt.NDArray[np.float64], 2]

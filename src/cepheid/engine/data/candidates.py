@@ -23,7 +23,7 @@ from cepheid.engine.data.shared import is_shared, once, told_of_any
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.values.columnwise import Resolve, condition, lacking_by_type
-from cepheid.engine.values.plain import value_column
+from cepheid.engine.values.plain import columns_of, value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
@@ -209,13 +209,7 @@ def _mask(
     codes: npt.NDArray[np.int32] | None,
     lacking: Resolve | None,
 ) -> Int64s:
-    columns: dict[str, Any] = {}
-    components = _components(plan.bound)
-
-    def resolve(node: Any) -> Any:
-        if node.name not in columns:
-            columns[node.name] = value_column(table.column(node.name))
-        return columns[node.name]
+    components, resolve = _components(plan.bound), columns_of(table)
 
     def test(part: s.Expression, any: bool) -> Any:
         passed = condition(part, resolve, any, lacking)

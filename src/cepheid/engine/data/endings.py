@@ -9,7 +9,6 @@ every engine for groups tests when an event is taken, under every strategy.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from cepheid.engine.data.keys import codes, combined
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.values.columnwise import condition, lacking_by_type
-from cepheid.engine.values.plain import value_column
+from cepheid.engine.values.plain import columns_of
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery
@@ -69,14 +68,7 @@ def _compared(bound: BoundQuery) -> BoundQuery:
 def _endings(bound: BoundQuery, ending: s.Expression, events: EventTable) -> Int64s:
     """For each event the instant of the first later one of its partition that passes a condition, or NEVER."""
     table = events.table
-    columns: dict[str, Any] = {}
-
-    def resolve(node: Any) -> Any:
-        if node.name not in columns:
-            columns[node.name] = value_column(table.column(node.name))
-        return columns[node.name]
-
-    passed = condition(ending, resolve, False, lacking_by_type(table, bound.schema))
+    passed = condition(ending, columns_of(table), False, lacking_by_type(table, bound.schema))
     if isinstance(passed, pa.Scalar):
         passes = np.full(len(events), bool(passed.as_py()))
     else:

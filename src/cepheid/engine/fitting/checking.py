@@ -14,7 +14,7 @@ from cepheid.model import Model, check
 from cepheid.model.chain import quantiles
 from cepheid.model.dependence import compare_apart, compare_together, with_reasons
 from cepheid.model.gap import Floats, GapDistribution
-from cepheid.model.gap_statistics import GapStatistics, bin_edges
+from cepheid.model.gap_statistics import bin_edges
 from cepheid.model.loss_kinds import HOURS
 from cepheid.model.loss_model import AFTER
 
@@ -114,13 +114,8 @@ def _first(
     second = next((c.variable for c in bound.positives[1:] if c.variable in model.gaps), None)
     late = min([window, *(quantiles(model.gaps[second], (_HARDLY_ANY,), window) if second else ())])
     return check.compare_shares(
-        name, share * (1.0 - loss), _after(seen.seen_since, late), _after(seen.lost_since, late)
+        name, share * (1.0 - loss), seen.seen_since.count_from(late), seen.lost_since.count_from(late)
     )
-
-
-def _after(times: GapStatistics, since: float) -> float:
-    lower, _ = bin_edges(np.array([place for place, _ in times.bins], np.int64))
-    return float(sum(count for (_, count), low in zip(times.bins, lower, strict=True) if low >= since))
 
 
 def _last(component: s.Component, model: Model, seen: ComponentHistory, loss: float) -> list[check.Comparison]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, cast
 
-import numpy as np
-
 from cepheid.engine.fitting.components import Known, Learned, between, from_counts, pooled_loss, waited_for
 from cepheid.engine.fitting.history import ComponentHistory, History
 from cepheid.engine.fitting.hours import with_losses_by_hour
@@ -28,7 +26,6 @@ from cepheid.model import (
 from cepheid.model.chain import quantiles
 from cepheid.model.check import compare_shares
 from cepheid.model.fit import FEWEST_GAPS
-from cepheid.model.gap_statistics import bin_edges
 from cepheid.model.loss_kinds import ByAttribute, Loss
 from cepheid.model.loss_model import AFTER, EVERY_OTHER
 
@@ -144,7 +141,7 @@ def _first(bound: BoundQuery, history: History, known: Known, window: float) -> 
         return {}
     # The first event of a trip is missed for certain only if it came after the history's beginning.
     reach = _longest(history.of(bound.positives[1].variable).gaps, window)
-    counts = (_after(seen.seen_since, reach), _after(seen.lost_since, reach))
+    counts = (seen.seen_since.count_from(reach), seen.lost_since.count_from(reach))
     if sum(counts) == 0.0 and not (name in known.loss or name in known.happens):
         return {}
     if name not in known.loss and name not in known.happens and counts[1] > 0.0:
@@ -280,11 +277,6 @@ def _longest(gaps: GapStatistics, window: float) -> float:
     if gaps.count < FEWEST_GAPS:
         return window
     return min([window, *quantiles(fit_from_statistics(gaps, defective=True), (_HARDLY_ANY,), window)])
-
-
-def _after(times: GapStatistics, reach: float) -> float:
-    lower, _ = bin_edges(np.array([place for place, _ in times.bins], np.int64))
-    return float(sum(count for (_, count), low in zip(times.bins, lower, strict=True) if low >= reach))
 
 
 def _pooled(found: Mapping[str, Learned]) -> LossEstimate | None:

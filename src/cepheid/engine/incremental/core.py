@@ -89,6 +89,16 @@ class PushedMatches(NamedTuple):
 Found = PushedMatches | Replayed
 
 
+def some_of(found: PushedMatches, which: npt.NDArray[np.bool_]) -> PushedMatches:
+    """Some of the matches."""
+    events, sizes, known, scores = found
+    if sizes is None:
+        chosen = events.reshape(len(known), -1)[which].reshape(-1)
+        return PushedMatches(chosen, None, known[which])
+    chosen = events[np.repeat(which, sizes.sum(axis=1))]
+    return PushedMatches(chosen, sizes[which], known[which], None if scores is None else scores[which])
+
+
 def joined(found: Sequence[PushedMatches]) -> PushedMatches:
     """Matches that were found one after the other."""
     if len(found) == 1:
@@ -517,6 +527,18 @@ class Core:
         return PushedMatches(
             rows[listed.events[: listed.filled[EVENTS_LISTED]]], listed.sizes[:found], listed.known[:found]
         )
+
+    def durations(self, found: PushedMatches) -> Int64s:
+        """How long each match lasts."""
+        rows, order = self.rows, None
+        if bool((rows[1:] < rows[:-1]).any()):
+            order = np.argsort(rows)
+        places = np.searchsorted(rows, found.events, sorter=order)
+        times = self.times[places if order is None else order[places]]
+        sizes = len(self.plan.bound.positives) if found.sizes is None else found.sizes.sum(axis=1)
+        starts = np.cumsum(np.broadcast_to(sizes, len(found.known))) - sizes
+        lasted: Int64s = np.maximum.reduceat(times, starts) - np.minimum.reduceat(times, starts)
+        return lasted
 
     def matches(self, found: PushedMatches) -> Matches:
         """Matches as engines return them; the rows are the numbers of the events."""

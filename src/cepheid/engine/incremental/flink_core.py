@@ -22,17 +22,10 @@ from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.memory import address_of
 from cepheid.engine.program.compile import CompiledProgram
-from cepheid.engine.search.flink.kernel import (
-    MORE_ARRIVED,
-    MORE_EVENTS,
-    MORE_NODES,
-    MORE_REPORTS,
-    MORE_RUNS,
-    TOO_MANY_MATCHES,
-    TOO_MANY_RUNS,
-)
+from cepheid.engine.search.flink.kernel import TOO_MANY_MATCHES, TOO_MANY_RUNS
 from cepheid.engine.search.flink.kinds import kinds_of_events
-from cepheid.engine.search.flink.machine import BITS, LATEST, ROW
+from cepheid.engine.search.flink.machine import BITS, LATEST
+from cepheid.engine.search.flink.reports import MORE_ARRIVED, MORE_EVENTS, MORE_NODES, MORE_REPORTS, MORE_RUNS
 from cepheid.engine.search.flink.run import Search, failure_of
 from cepheid.engine.values.python_first import python_first
 from cepheid.language.schema import DataType
@@ -399,11 +392,6 @@ class FlinkCore:
         )
         self.calls.load_runs(self.head, Reported(*(np.ascontiguousarray(each, np.int64) for each in known)))
         self.head[f.KEYS_USED] = keys
-
-    @property
-    def rows_in_use(self) -> Int64s:
-        """The events that runs took; some of these runs may have gone."""
-        return np.unique(self.tables[f.NODE_TABLE][: self.head[f.NODES_USED], ROW]) - 1
 
 
 _NOTHING = np.empty(0, np.int64), np.empty(0, np.float64), np.zeros((0, 0), np.int64)

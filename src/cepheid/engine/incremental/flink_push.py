@@ -20,11 +20,6 @@ from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int64_row, int64_rows, uint8_rows
 from cepheid.engine.program.tables import Program
 from cepheid.engine.search.flink.kernel import (
-    A_LOOK,
-    COLLECTION,
-    DONE,
-    MORE_COMPLETE,
-    MORE_RUNS,
     SEEKING,
     find_nodes,
     keep_marked,
@@ -33,10 +28,8 @@ from cepheid.engine.search.flink.kernel import (
     pass_time,
     resume,
     suspended,
-    trimmed,
     walk_on,
 )
-from cepheid.engine.search.flink.kernel import nothing as no_runs
 from cepheid.engine.search.flink.machine import (
     ARRIVED,
     AT_ROW,
@@ -63,6 +56,8 @@ from cepheid.engine.search.flink.machine import (
     Machine,
     Room,
 )
+from cepheid.engine.search.flink.reports import A_LOOK, COLLECTION, DONE, MORE_COMPLETE, MORE_RUNS, trimmed
+from cepheid.engine.search.flink.reports import nothing as no_runs
 
 # What is known of a key behind the counters of the walk: its blocks of runs and of complete matches, and the deadline
 # under which it stands in the queue.

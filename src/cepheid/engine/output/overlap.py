@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.keys import NULL_CODE, codes, combined
-from cepheid.engine.data.matches import MISSING, Matches
+from cepheid.engine.data.matches import MISSING, Matches, sortable
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.output.maximal import BEGINNING, deadlines
@@ -196,7 +196,7 @@ def _rank(bound: BoundQuery, events: EventTable, key: OrderKey) -> int:
     """The last instant of the table that does not come after an order key, which may be of an event long gone."""
     stop = int(np.searchsorted(events.time, key[0], side="right"))
     while (
-        stop > 0 and events.time[stop - 1] == key[0] and _sortable(_order_key(bound, events, stop - 1)) > _sortable(key)
+        stop > 0 and events.time[stop - 1] == key[0] and sortable(_order_key(bound, events, stop - 1)) > sortable(key)
     ):
         stop -= 1
     return int(events.instant[stop - 1]) if stop > 0 else NOTHING_ENDED
@@ -208,7 +208,7 @@ def _by_events(events: EventTable, matches: Matches) -> list[Any]:
     rows = np.unique(np.concatenate([group.rows[group.rows != MISSING] for group in matches.chosen]))
     taken = events.table.take(pa.array(rows))
     columns = [_values(taken.column(name)) for name in sorted(taken.column_names)]
-    values = {int(row): _sortable(column[place] for column in columns) for place, row in enumerate(rows)}
+    values = {int(row): sortable(column[place] for column in columns) for place, row in enumerate(rows)}
     instants = events.instant
     return [
         (
@@ -222,16 +222,3 @@ def _by_events(events: EventTable, matches: Matches) -> list[Any]:
 def _values(column: pa.ChunkedArray) -> list[object]:
     found: list[Any] = (column if data_type(column.type) is DataType.OTHER else value_column(column)).to_pylist()
     return found
-
-
-def _sortable(values: Iterable[object]) -> tuple[object, ...]:
-    """Values as a sort key, NULL first."""
-    return tuple((value is not None, _plain(value)) for value in values)
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, list | tuple):
-        return _sortable(value)
-    if isinstance(value, dict):
-        return _sortable([part for name in sorted(value) for part in (name, value[name])])
-    return 0 if value is None else value

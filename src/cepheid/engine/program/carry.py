@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cepheid.engine.program.tables import BEGIN, CLOSE, TAKE
+import numpy as np
+
+from cepheid.engine.data.arrays import Int64Rows
+from cepheid.engine.program.tables import AFTER_PLACE, BEFORE_PLACE, BEGIN, CLOSE, TAKE, Program
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct, Negation
 from cepheid.language.printing import expression_text
 from cepheid.plan import placement
 
 AT_HAND, BEFORE, FIRST, LOST = "at hand", "before", "first", "lost"
+NOTHING, TO_FIRST, TO_BEFORE = range(3)  # what ties an event: nothing, at most the first one, or the one before it
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,19 @@ def reads(bound: BoundQuery, expression: s.Expression, place: int, moment: int) 
         if read == LOST and at == 0 and (single or element is s.Element.FIRST):
             read = FIRST
         found.add(read)
+    return found
+
+
+def ties(bound: BoundQuery, program: Program) -> Int64Rows:
+    """By place what its first event and its further ones are tied to."""
+    found = np.zeros((program.places, 2), np.int64)
+    for place in range(program.places):
+        for column, moment, conjuncts in ((0, BEGIN, placement.begin_conjuncts), (1, TAKE, placement.take_conjuncts)):
+            if program.moments[3 * place + moment] < program.moments[3 * place + moment + 1]:
+                kinds = [reads(bound, each.expression, place, moment) for each in conjuncts(bound, place)]
+                found[place, column] = TO_BEFORE if any(BEFORE in each for each in kinds) else TO_FIRST
+    inside = program.negations[:, [AFTER_PLACE, BEFORE_PLACE]].min(axis=1) >= 0
+    found[program.negations[inside, BEFORE_PLACE], 0] = TO_BEFORE
     return found
 
 

@@ -15,32 +15,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.engine.data.arrays import Int64Rows, Int64s
+from cepheid.engine.data.arrays import Float64s, Int64Rows, Int64s
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.columns import Columns, PredicateCall, fill
 from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, TIME, Events, lay_out
 from cepheid.engine.data.order_index import NO_TREE, OFFSET, SIZE, OrderIndex, order_index
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.data.totals import GroupTotals, groups_of, lanes_of
-from cepheid.engine.kernels.compile import borrowing, search_kernel
+from cepheid.engine.data.totals import NO_RANK, GroupTotals, groups_of, lanes_of
+from cepheid.engine.kernels.compile import borrowing, inlined, search_kernel
 from cepheid.engine.kernels.conditions import Scratch, holds, new_scratch
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, kills
 from cepheid.engine.kernels.query import Query, find_absent, room_for_absent
 from cepheid.engine.kernels.sliding_sums import Task, add_up_windows
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.sums import (
+    LIMBS,
     LaneValues,
     Sums,
     add,
+    add_product,
     clear,
     exact_sums,
     new_sums,
     report,
+    settle,
     take_event,
 )
 from cepheid.engine.kernels.windows import in_window
-from cepheid.engine.program.carry import carrying
+from cepheid.engine.program.carry import NOTHING, TO_BEFORE, carrying, ties
 from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import (
     AFTER_PLACE,
@@ -60,35 +63,50 @@ from cepheid.language.bound import BoundSummary
 from cepheid.plan.physical import Plan
 
 ANY_FIRST = -1  # all first events at once
-ASKED, BASE = range(2)  # of `counters`: conditions tested, and the event that the table begins with
+# Of `counters`: conditions tested, the event that the table begins with, and how many events of the last place wait to
+# be reported together, for which group.
+ASKED, BASE, WAITING, GROUP = range(4)
+LARGE = 2**61  # values whose sums may be beyond 64 bits
+
+
+class Waiting(NamedTuple):
+    """Sums over the events of the last place that wait to be reported together."""
+
+    together: bool  # is nothing asked of the last place, so that all that ends between two changes is one sum?
+    exact: Int64s
+    rough: Float64s
+    rank: Int64s
 
 
 class Table(NamedTuple):
     """Sums by place and event, the running sums of each place, and what is reported."""
 
     sums: Sums  # place * capacity + event - base
-    running: Sums  # by place: complete groups, to go on from; places + place: open groups, to add to
+    running: (
+        Sums  # by place: complete groups, to go on from; places + place: open groups, to add to; one for what waits
+    )
     reported: Sums  # by group
     lanes: LaneValues
     group: Int64s  # by event: where a match counts that ends here (if it is postponed: that begins here); -1: nowhere
     filled: Int64Rows  # by place the events that have sums, in order...
     sizes: Int64s  # ... and how many they are
     complete: Int64Rows  # by place and event: may something follow its group?
-    free: Int64Rows  # by place: does nothing tie its first event (0), its further events (1) to the event before?
+    tied: Int64Rows  # by place: what its first event (0) and its further ones (1) are tied to
     order: OrderIndex  # what ties them by an order of values
     trees: Sums  # of the prefixes in that order
+    waiting: Waiting
     counters: Int64s
     scratch: Scratch
     entries: Int64Rows  # no match buffer: no condition walks one
 
 
-@borrowing
+@inlined
 def passes(query: Query, table: Table, moment: int) -> bool:
     """Do the conditions of a moment hold for the events that are written down?"""
     return holds(query.program, query.columns, query.predicate, moment, table.scratch, table.entries, -1)
 
 
-@borrowing
+@inlined
 def write_down(query: Query, table: Table, place: int, event: int, first: int) -> None:
     """Writes down the event at hand, and the first one where it is known."""
     at, places = table.scratch.at, query.program.place
@@ -107,7 +125,7 @@ def can_start(query: Query, table: Table, event: int, first: int) -> bool:
     return passes(query, table, BEGIN)
 
 
-@borrowing
+@inlined
 def can_begin(query: Query, table: Table, place: int, before: int, event: int, first: int) -> bool:
     """Can an event be the first of a place behind an event of the place before it?"""
     program, scratch = query.program, table.scratch
@@ -171,15 +189,16 @@ def add_prefix(table: Table, tree: int, event: int, row: int) -> None:
         position -= position & -position
 
 
-@borrowing
+@inlined
 def gather(query: Query, table: Table, place: int, event: int, first: int) -> None:
     """Adds up the matches that an event can follow: as the first of a place, and as a further one of its group."""
     program, sums = query.program, table.sums
     capacity, base = table.filled.shape[1], table.counters[BASE]
     row = place * capacity + event - base
     if place > 0 and query.events.facts[BEGINS, event] & (1 << place) != 0:
-        if table.free[place, 0] == 1:
-            add(sums, row, table.running, place - 1)
+        if table.tied[place, 0] != TO_BEFORE:
+            if table.tied[place, 0] == NOTHING or can_begin(query, table, place, first, event, first):
+                add(sums, row, table.running, place - 1)
         elif table.order.tree[place, 0] != NO_TREE:
             add_prefix(table, table.order.tree[place, 0], event, row)
         else:
@@ -191,8 +210,9 @@ def gather(query: Query, table: Table, place: int, event: int, first: int) -> No
                 ):
                     add(sums, row, sums, (place - 1) * capacity + before - base)
     if program.place[place, KLEENE] == 1 and query.events.facts[MASK, event] & (1 << place) != 0:
-        if table.free[place, 1] == 1:
-            add(sums, row, table.running, program.places + place)
+        if table.tied[place, 1] != TO_BEFORE:
+            if table.tied[place, 1] == NOTHING or can_take(query, table, place, first, event, first):
+                add(sums, row, table.running, program.places + place)
         elif table.order.tree[place, 1] != NO_TREE:
             add_prefix(table, table.order.tree[place, 1], event, row)
         else:
@@ -203,14 +223,82 @@ def gather(query: Query, table: Table, place: int, event: int, first: int) -> No
                     add(sums, row, sums, place * capacity + before - base)
 
 
+@inlined
+def is_out_of_reach(query: Query, table: Table, place: int, event: int, first: int) -> bool:
+    """Has no match come so far that an event could follow at a place, and can none begin with it?"""
+    if query.events.facts[MASK, event] & (1 << place) == 0:
+        return True
+    if query.program.place[place, KLEENE] == 1 and table.sizes[place] > 0:
+        return False
+    return first not in (ANY_FIRST, event) if place == 0 else table.sizes[place - 1] == 0
+
+
+@inlined
+def put_off(query: Query, table: Table, place: int, event: int) -> None:
+    """Notes an event that ends every match which has come to the place before."""
+    waiting, lanes, counters = table.waiting, table.lanes, table.counters
+    group = table.group[event]
+    if group < 0 or query.events.facts[BEGINS, event] & (1 << place) == 0:
+        return
+    large = False
+    for lane in range(len(lanes.exact_place)):
+        before, value = waiting.exact[lane], lanes.exact[lane, event]
+        large = large or before < -LARGE or before > LARGE or value < -LARGE or value > LARGE
+    if large or group != counters[GROUP]:
+        report_together(query, table)
+    counters[GROUP] = group
+    counters[WAITING] += 1
+    for lane in range(len(lanes.exact_place)):
+        if lanes.exact_place[lane] == place:
+            waiting.exact[lane] += lanes.exact[lane, event]
+    for lane in range(len(lanes.rough_place)):
+        if lanes.rough_place[lane] == place:
+            waiting.rough[lane] += lanes.rough[lane, event]
+    for lane in range(len(lanes.rank_place)):
+        if lanes.rank_place[lane] == place:
+            waiting.rank[lane] = min(waiting.rank[lane], lanes.rank[lane, event])
+
+
+@borrowing
+def report_together(query: Query, table: Table) -> None:
+    """Reports what waits: each match that has come to the last place but one, with each of these events."""
+    waiting, lanes, counters, sums = table.waiting, table.lanes, table.counters, table.running
+    many, last = counters[WAITING], query.program.places - 1
+    if many == 0:
+        return
+    row, exact = 2 * query.program.places, len(lanes.exact_place)
+    clear(sums, row)
+    add(sums, row, sums, last - 1)
+    for lane in range(1 + exact):
+        settle(sums, row, lane)
+    for lane in range(exact):
+        if lanes.exact_place[lane] == last:
+            add_product(sums, row, 1 + lane, waiting.exact[lane])
+        waiting.exact[lane] = 0
+    for lane in range(len(lanes.rough_place)):
+        if lanes.rough_place[lane] == last:
+            sums.near[row, 1 + exact + lane] += waiting.rough[lane] * sums.near[row, 0]
+        else:
+            sums.near[row, 1 + exact + lane] *= many
+        waiting.rough[lane] = 0.0
+    for lane in range(len(lanes.rank_place)):
+        sums.least[row, lane] = min(sums.least[row, lane], waiting.rank[lane])
+        waiting.rank[lane] = NO_RANK
+    for lane in range(1 + exact):
+        if lane == 0 or lanes.exact_place[lane - 1] != last:
+            for column in range(LIMBS * lane, LIMBS * (lane + 1)):
+                sums.pieces[row, column] *= many
+            sums.near[row, lane] *= many
+            settle(sums, row, lane)
+    report(table.reported, counters[GROUP], sums, row)
+    counters[WAITING] = 0
+
+
 @borrowing
 def reach(query: Query, table: Table, place: int, event: int, first: int) -> None:
     """The sums of the matches that have come to an event at a place."""
     program, sums = query.program, table.sums
     row = place * table.filled.shape[1] + event - table.counters[BASE]
-    if query.events.facts[MASK, event] & (1 << place) == 0:
-        sums.near[row, 0] = 0.0
-        return
     clear(sums, row)
     gather(query, table, place, event, first)
     if place == 0 and can_start(query, table, event, first):
@@ -231,6 +319,8 @@ def reach(query: Query, table: Table, place: int, event: int, first: int) -> Non
 def settle_events(query: Query, table: Table, low: int, high: int, place: int) -> None:
     """Concurrent events do not follow each other: what they have come to counts from the next instant on."""
     places, base = query.program.places, table.counters[BASE]
+    if place == places - 1 and query.program.place[place, KLEENE] == 0:
+        return  # nothing follows it
     for event in range(low, high):
         row = place * table.filled.shape[1] + event - base
         if table.sums.near[row, 0] != 0.0:
@@ -240,6 +330,8 @@ def settle_events(query: Query, table: Table, low: int, high: int, place: int) -
             if table.order.tree[place, 1] != NO_TREE:
                 enter(table, table.order.tree[place, 1], event, row)
             if table.complete[place, event - base] == 1:
+                if place == places - 2:
+                    report_together(query, table)
                 add(table.running, place, table.sums, row)
                 if place + 1 < places and table.order.tree[place + 1, 0] != NO_TREE:
                     enter(table, table.order.tree[place + 1, 0], event, row)
@@ -258,12 +350,21 @@ def follow(query: Query, table: Table, first: int, low: int, end: int) -> None:
         high = low + 1
         while high < end and events.facts[INSTANT, high] == events.facts[INSTANT, low]:
             high += 1
+        came = 0  # bits of the places that something has come to
         for event in range(low, high):
             for place in range(places):
-                reach(query, table, place, event, first)
+                if is_out_of_reach(query, table, place, event, first):
+                    table.sums.near[place * table.filled.shape[1] + event - table.counters[BASE], 0] = 0.0
+                elif table.waiting.together and place == places - 1:
+                    put_off(query, table, place, event)
+                else:
+                    reach(query, table, place, event, first)
+                    came |= 1 << place
         for place in range(places):
-            settle_events(query, table, low, high, place)
+            if came & (1 << place) != 0:
+                settle_events(query, table, low, high, place)
         low = high
+    report_together(query, table)
     for place in range(places):  # the trees are empty for what follows
         for index in range(table.sizes[place]):
             if table.order.tree[place, 1] != NO_TREE:
@@ -293,12 +394,22 @@ def may_start(events: Events, program: Program, group: Int64s, event: int, after
     return True
 
 
+@borrowing
+def ends_together(program: Program, tied: Int64Rows) -> bool:
+    """Does each event of the last place end all matches that have come to the place before?"""
+    last = program.places - 1
+    closes = program.moments[3 * last + CLOSE] < program.moments[3 * last + CLOSE + 1]
+    alone = last > 0 and program.place[last, KLEENE] == 0 and tied[last, 0] == NOTHING
+    return bool(alone and not closes and program.negatives == 0 and not program.postponed)
+
+
 class Wanted(NamedTuple):
     """What is asked of the kernel."""
 
     groups: int
     after: int
     needs_first: bool
+    tied: Int64Rows
 
 
 @search_kernel
@@ -318,26 +429,25 @@ def add_up(
     for part in range(len(events.starts) - 1):
         begin, end = events.starts[part], events.starts[part + 1]
         capacity = max(capacity, largest_window(events, program, begin, end))
-    free = np.zeros((program.places, 2), np.int64)
-    for place in range(program.places):
-        free[place, 0] = program.moments[3 * place + BEGIN] == program.moments[3 * place + BEGIN + 1]
-        free[place, 1] = program.moments[3 * place + TAKE] == program.moments[3 * place + TAKE + 1]
-    for negation in range(program.negatives):
-        if program.negations[negation, AFTER_PLACE] >= 0 and program.negations[negation, BEFORE_PLACE] >= 0:
-            free[program.negations[negation, BEFORE_PLACE], 0] = 0
     table = Table(
         new_sums(program.places * capacity, lanes),
-        new_sums(2 * program.places, lanes),
+        new_sums(2 * program.places + 1, lanes),
         new_sums(wanted.groups, lanes),
         lanes,
         group,
         np.zeros((program.places, capacity), np.int64),
         np.zeros(program.places, np.int64),
         np.zeros((program.places, capacity), np.int64),
-        free,
+        wanted.tied,
         order,
         new_sums(order.span[:, SIZE].sum() + len(order.span), lanes),
-        np.zeros(2, np.int64),
+        Waiting(
+            ends_together(program, wanted.tied),
+            np.zeros(len(lanes.exact_place), np.int64),
+            np.zeros(len(lanes.rough_place)),
+            np.full(len(lanes.rank_place), NO_RANK, np.int64),
+        ),
+        np.zeros(4, np.int64),
         new_scratch(widths[0], widths[1], widths[2], 0),
         np.zeros((0, 4), np.int64),
     )
@@ -390,7 +500,7 @@ def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, unt
             groups.group,
             order_index(bound, compiled.layout, columns, len(found)),
             np.array([compiled.slots, compiled.whole, compiled.number], np.int64),
-            Wanted(len(groups.rows), after, how.needs_first),
+            Wanted(len(groups.rows), after, how.needs_first, ties(bound, program)),
         )
         asked = int(counters[ASKED])
     has = np.flatnonzero(reported.near[:, 0] != 0)

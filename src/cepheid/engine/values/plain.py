@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.errors import DataError
 from cepheid.language.library.decimals import MOST
 from cepheid.language.schema import DataType, data_type
@@ -66,3 +70,24 @@ def microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
     # Nanoseconds are cut to microseconds, as Spark does: events of one microsecond are concurrent.
     exact = not (pa.types.is_timestamp(kind) and kind.unit == "ns")
     return pc.cast(column, pa.timestamp("us", zone), safe=exact).cast(pa.int64())
+
+
+def sum_may_overflow(values: pa.Array | pa.ChunkedArray, sizes: Int64s) -> bool:
+    """Could the sum of a group of these sizes go past 64 bits?"""
+    if not pa.types.is_integer(values.type) or not len(values):
+        return False
+    ends = pc.min_max(values).as_py()
+    largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    return bool(largest * int(sizes.max(initial=0)) >= 2**63)
+
+
+def columns_of(table: pa.Table) -> Callable[[Any], Any]:
+    """The column of an attribute as conditions read it, made when it is first asked for."""
+    known: dict[str, Any] = {}
+
+    def resolve(node: Any) -> Any:
+        if node.name not in known:
+            known[node.name] = value_column(table.column(node.name))
+        return known[node.name]
+
+    return resolve

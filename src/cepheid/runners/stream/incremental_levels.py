@@ -46,7 +46,7 @@ class ResidentLevels(Resident):
     @property
     def searches(self) -> list[Core]:
         """Those of all queries, by their numbers."""
-        return [*self.cores, *(core for _, above in self.levels for core in above.cores)]
+        return [*super().searches, *(core for _, above in self.levels for core in above.searches)]
 
     def held(self) -> ChunkCache:
         """What all levels keep, to go back to."""

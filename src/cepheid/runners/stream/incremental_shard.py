@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +21,9 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered
-from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined
+from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined, some_of
 from cepheid.engine.incremental.intake import Intake
+from cepheid.engine.incremental.queries import but_for_the_window
 from cepheid.engine.incremental.result_rows import ResultRows, is_ready
 from cepheid.engine.search.incremental_events import FEW, Arrived, KeyNumbers
 from cepheid.plan.explain import retained_text
@@ -94,6 +96,7 @@ class Resident:
         self.queries: Mapping[str, Known] = fingerprint.begun()
         self.kept = 0  # events that were left when it was last looked which have expired
         self.cores: list[Core] = []
+        self.groups: list[list[int]] = []  # the numbers of the queries that each of them serves
         self.taken = np.zeros(0, bool)  # which events of the last table some query may need
         self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
         self._at: ChunkCache | None = None  # where it stands, unless a step was begun since
@@ -114,7 +117,8 @@ class Resident:
     @property
     def searches(self) -> list[Core]:
         """Those of all queries, by their numbers."""
-        return self.cores
+        found = {number: core for core, numbers in zip(self.cores, self.groups, strict=True) for number in numbers}
+        return [found[number] for number in sorted(found)]
 
     def held(self) -> ChunkCache:
         """What is kept, to go back to. That costs next to nothing: no event is copied."""
@@ -202,15 +206,17 @@ class Resident:
         """Begins anew with these events."""
         self.log = EventLog(self.schema, self.log._as_table)
         shared: dict[tuple[str, ...], KeyNumbers] = {}
-        self.cores = [
-            Core(plan, self.schema, partial(self._replayed, number), shared)
-            for number, plan in enumerate(self.step.plans)
-        ]
+        self.cores, self.groups = [], []
+        for numbers in self._alike():
+            core = self._search(numbers[0], shared)
+            split = core.form.replays and len(numbers) > 1
+            self.cores += [core] if not split else [self._search(number, shared) for number in numbers]
+            self.groups += [numbers] if not split else [[number] for number in numbers]
         self.intake = Intake(self.cores, list(shared.values()))
         begins = self.step.begins(table)
         arrived = self.read(table) if table.num_rows else []
         for number, (core, each) in enumerate(zip(self.cores, arrived, strict=False)):
-            since = self.known_since(number)
+            since = self.known_since(self.groups[number][0])
             if since is not None and bool((begins[each.rows] <= since).any()):
                 later = table.filter(pa.array(begins > since))
                 rows = np.flatnonzero(begins > since)
@@ -221,6 +227,25 @@ class Resident:
         for core in self.cores:
             core.know(BEGINNING if until is None else until)
         self.kept = len(self)
+
+    def _search(self, number: int, shared: dict[tuple[str, ...], KeyNumbers]) -> Core:
+        return Core(self.step.plans[number], self.schema, partial(self._replayed, number), shared)
+
+    def _alike(self) -> list[list[int]]:
+        """The queries that one search serves, which differ in their windows: the one with the longest comes first."""
+        groups: dict[object, list[int]] = {}
+        for number, asked in enumerate(self._asked):
+            groups.setdefault(number if asked is None else (asked, self.known_since(number)), []).append(number)
+        return [sorted(numbers, key=self._window_of, reverse=True) for numbers in groups.values()]
+
+    @cached_property
+    def _asked(self) -> list[str | None]:
+        plans = self.step.plans
+        return [but_for_the_window(plan) for plan in plans] if len(plans) > 1 else [None]
+
+    def _window_of(self, number: int) -> int:
+        window = self.step.plans[number].bound.window
+        return 0 if window is None else window.length
 
     def known_since(self, number: int) -> int | None:
         """A query that came later has not been shown what was before."""
@@ -235,7 +260,7 @@ class Resident:
         if self.intake.can_drop(len(self)):
             needed = self.intake.needed(self.until, len(self))
             self.log.keep(needed)
-            self.intake.drop(np.cumsum(needed) - 1)
+            self.intake.drop(self.until, np.cumsum(needed) - 1)
             self.kept = len(self)
             return
         keep = np.zeros(len(self), bool)
@@ -254,8 +279,26 @@ class Resident:
 
     def found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
         """The matches that complete in the interval."""
-        found = [(number, core.step(until)) for number, core in enumerate(self.cores)]
-        return tuple(self.told(found))
+        return tuple(self.told(self.of_queries([(place, core.step(until)) for place, core in enumerate(self.cores)])))
+
+    def of_queries(self, found: Sequence[tuple[int, list[Found]]]) -> list[tuple[int, list[Found]]]:
+        """What searches found, by the number of the query."""
+        if len(self.groups) == len(self.step.plans):
+            return [each for each in found if each[1]]
+        told: list[tuple[int, list[Found]]] = []
+        for place, results in found:
+            first, *others = self.groups[place]
+            if results:
+                told.append((first, results))
+            if not others or not results:
+                continue
+            pushed = joined([each for each in results if isinstance(each, PushedMatches)])
+            lasted = self.cores[place].durations(pushed)
+            for number in others:
+                which = lasted < self._window_of(number)
+                if which.any():
+                    told.append((number, [pushed if which.all() else some_of(pushed, which)]))
+        return sorted(told, key=itemgetter(0))
 
     def _replayed(self, number: int, rows: Int64s, after: int, until: int) -> list[pa.RecordBatch]:
         """What the engine of a query finds in a table of some events, as the step over stored chunks does."""
@@ -305,7 +348,7 @@ class Resident:
             batch = rows_of.batch(self.log.places(), pushed)
             if batch is not None:
                 return [batch]
-        matches = self.cores[number].matches(pushed)
+        matches = self.searches[number].matches(pushed)
         # Few of the events are in matches: only these are taken out of the log.
         rows = np.unique(np.concatenate([chosen.rows for chosen in matches.chosen]))
         rows = rows[rows != MISSING]

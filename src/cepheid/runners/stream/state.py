@@ -237,10 +237,15 @@ class StreamStep:
             of_each = pc.value_counts(arrived.column(name))
             counts = dict(zip(*(of_each.field(place).to_pylist() for place in (0, 1)), strict=True))
         found = []
-        for number, plan in zip(self.numbers, self.plans, strict=True):
-            types = None if name is None else types_of(plan.bound)
+        for place, number in enumerate(self.numbers):
+            types = None if name is None else self._types[place]
             found.append((number, arrived.num_rows if types is None else sum(counts.get(kind, 0) for kind in types)))
         return tuple(found)
+
+    @cached_property
+    def _types(self) -> list[frozenset[str] | None]:
+        """The types that each query names."""
+        return [types_of(plan.bound) for plan in self.plans]
 
     def found_within_limits(
         self, store: Carried, events: EventTable, clock: Clock, until: int

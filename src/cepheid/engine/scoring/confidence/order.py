@@ -15,8 +15,8 @@ from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s
 from cepheid.engine.data.timed import Timed, at_instant, between
 from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, kernel
 from cepheid.engine.scoring.confidence.bounds import NO_WINDOW
-from cepheid.engine.scoring.confidence.happened import Buffers, new_buffers
 from cepheid.engine.scoring.confidence.memory import Memory, new_memory
+from cepheid.engine.scoring.confidence.undecided import Buffers, new_buffers
 
 COMPETING = 64  # events that there is room for: with more, a match is judged with arrays of its own...
 SUMS = 1 << 16  # ... as with more sums

@@ -25,15 +25,7 @@ from cepheid.engine.scoring.confidence.by_intervals import (
 )
 from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_cost, bounds_of, without_holes
 from cepheid.engine.scoring.confidence.competing_tables import CompetingTables, task
-from cepheid.engine.scoring.confidence.happened import (
-    Buffers,
-    Undecided,
-    by_who_happened,
-    happened_cost,
-    new_buffers,
-    sums_for,
-    undecided,
-)
+from cepheid.engine.scoring.confidence.happened import by_who_happened, sums_for
 from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants, pairs_cost
 from cepheid.engine.scoring.confidence.shared_competing import (
     Weighing,
@@ -43,6 +35,7 @@ from cepheid.engine.scoring.confidence.shared_competing import (
     sweep_cost,
     swept,
 )
+from cepheid.engine.scoring.confidence.undecided import Buffers, Undecided, happened_cost, new_buffers, undecided
 
 SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
 QUICK = 2e4  # steps from event to event, below which nobody asks whether there is a cheaper way

@@ -15,7 +15,7 @@ import numpy as np
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import PredicateCall
 from cepheid.engine.data.flink_runs import Reported
-from cepheid.engine.kernels.arrays import grown, grown_rows
+from cepheid.engine.kernels.arrays import grown_rows
 from cepheid.engine.kernels.compile import borrowing, inlined, kernel, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.flink.evaluate import Nodes, atom_holds, remember
@@ -30,7 +30,6 @@ from cepheid.engine.search.flink.machine import (
     BITS,
     COLLECT_AT,
     COMPLETE,
-    EVENTS_REPORTED,
     FAILURE,
     FINAL,
     HEAD,
@@ -64,14 +63,28 @@ from cepheid.engine.search.flink.machine import (
     Machine,
     Room,
 )
+from cepheid.engine.search.flink.reports import (
+    A_LOOK,
+    COLLECTION,
+    DONE,
+    MORE_ARRIVED,
+    MORE_COMPLETE,
+    MORE_EVENTS,
+    MORE_NODES,
+    MORE_REPORTS,
+    MORE_RUNS,
+    enlarged_result,
+    lacking_room,
+    nothing,
+    report,
+    trimmed,
+)
 
 MISSED, AT_ITS_START = 1, 2  # what a strict strategy may run into
 TOO_MANY_RUNS, TOO_MANY_MATCHES = 3, 4  # limits that are reached
 COLLECT = 1 << 16  # nodes at which those that no run needs are dropped
 # What is done with an event: the next one is looked for, time passes up to it, runs are extended, matches are reported.
 SEEKING, PASSING, EXTENDING, SETTLING = range(4)
-# What is needed to go on, if anything.
-DONE, MORE_RUNS, MORE_NODES, MORE_ARRIVED, MORE_COMPLETE, MORE_REPORTS, MORE_EVENTS, COLLECTION, A_LOOK = range(9)
 UNTIL_A_LOOK = 1 << 14  # runs to be extended after which one looks whether the search is to stop
 
 
@@ -108,62 +121,6 @@ def skipped_before(machine: Machine, nodes: Nodes, node: int, began: int) -> int
     if machine.strict and limit == began:
         return -AT_ITS_START
     return max(limit, 0)
-
-
-# --- results --------------------------------------------------------------------------------------------------------
-
-
-@borrowing
-def lacking_room(out: Reported, counts: Int64s, number: int, length: int) -> int:
-    """What the result needs for some more runs with so many events in all; DONE: nothing."""
-    if counts[REPORTS] + number >= len(out.first):
-        return MORE_REPORTS
-    return MORE_EVENTS if counts[EVENTS_REPORTED] + length > len(out.row) else DONE
-
-
-@borrowing
-def report(out: Reported, counts: Int64s, nodes: Nodes, node: int, partition: int, waiting: int, given_up: int) -> None:
-    """Adds what a run took to the result, which has room for it."""
-    number = counts[REPORTS]
-    place = counts[EVENTS_REPORTED] + (nodes[node, LENGTH] if node >= 0 else 0)
-    out.partition[number], out.waiting[number], out.given_up[number] = partition, waiting, given_up
-    out.first[number + 1] = place
-    counts[REPORTS], counts[EVENTS_REPORTED] = number + 1, place
-    while node >= 0:
-        place -= 1
-        out.row[place], out.step[place] = nodes[node, ROW], nodes[node, STEP]
-        node = nodes[node, BEFORE]
-
-
-@kernel
-def enlarged_result(out: Reported, needed: int) -> Reported:
-    """The same with more room."""
-    if needed == MORE_REPORTS:
-        numbers = grown(out.partition), grown(out.first), grown(out.waiting), grown(out.given_up)
-        return Reported(numbers[0], numbers[1], out.row, out.step, numbers[2], numbers[3])
-    return Reported(out.partition, out.first, grown(out.row), grown(out.step), out.waiting, out.given_up)
-
-
-@kernel
-def nothing() -> Reported:
-    """No run."""
-    first = np.zeros(64, np.int64)
-    empty = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
-    return Reported(empty[0], first, np.empty(256, np.int64), np.empty(256, np.int64), empty[1], empty[2])
-
-
-@kernel
-def trimmed(out: Reported, counts: Int64s) -> Reported:
-    """A result without its spare room."""
-    number, used = counts[REPORTS], counts[EVENTS_REPORTED]
-    return Reported(
-        out.partition[:number].copy(),
-        out.first[: number + 1].copy(),
-        out.row[:used].copy(),
-        out.step[:used].copy(),
-        out.waiting[:number].copy(),
-        out.given_up[:number].copy(),
-    )
 
 
 # --- room for runs --------------------------------------------------------------------------------------------------

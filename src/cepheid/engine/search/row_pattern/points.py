@@ -21,6 +21,7 @@ from cepheid.engine.search.row_pattern.columns import read
 from cepheid.engine.values.columnwise import value as column_of
 from cepheid.engine.values.operators import Column as Values
 from cepheid.engine.values.operators import fitting, listed, whole, without_nan
+from cepheid.engine.values.plain import sum_may_overflow
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.match_recognize.aggregates import AGGREGATES, aggregate_of
@@ -225,7 +226,7 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
         places = pa.array(offsets.astype(np.int32), mask=empty) if empty.any() else pa.array(offsets.astype(np.int32))
         return pa.ListArray.from_arrays(places, value.take(pa.array(taken)))
     number = pa.types.is_integer(value.type) or pa.types.is_floating(value.type)
-    if function in ("sum", "avg", "mean") and number and not _may_overflow(value, last - first):
+    if function in ("sum", "avg", "mean") and number and not sum_may_overflow(value, last - first):
         counts = np.empty(len(first), np.int64)
         if pa.types.is_integer(value.type):
             whole_numbers = pc.fill_null(value.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
@@ -246,18 +247,6 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
         chosen = extremes(np.array(ranks), valid, first, last, largest)
         return value.take(pa.array(chosen, mask=chosen < 0))
     return None
-
-
-def _may_overflow(values: pa.Array, sizes: Int64s) -> bool:
-    """Could a sum of so many values go past 64 bits?"""
-    if not pa.types.is_integer(values.type) or not len(values):
-        return False
-    ends = pc.min_max(values).as_py()
-    largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
-    return bool(largest * int(sizes.max(initial=0)) >= 2**63)
-
-
-# Points of one match come one after the other, so what a point sees mostly continues what the one before it saw.
 
 
 @kernel
