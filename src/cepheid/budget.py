@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
@@ -44,6 +44,16 @@ def current_budget() -> Budget:
 
 
 @contextmanager
+def set_to(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """A block in which a variable has a value."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+@contextmanager
 def within_budget(timeout: float | None, max_bytes: int | None) -> Iterator[None]:
     """What this block may spend; a budget further out goes on to hold."""
     outer = _budget.get()
@@ -58,21 +68,13 @@ def within_budget(timeout: float | None, max_bytes: int | None) -> Iterator[None
         taken = resident_bytes()
         if most is None or taken + max_bytes < before + most:
             most, before = max_bytes, taken
-    token = _budget.set(Budget(deadline, limit, most, before))
-    try:
+    with set_to(_budget, Budget(deadline, limit, most, before)):
         yield
-    finally:
-        _budget.reset(token)
 
 
-@contextmanager
-def unbounded() -> Iterator[None]:
+def unbounded() -> AbstractContextManager[None]:
     """A block that waits for others, such as Spark and its jobs: their tasks have budgets of their own."""
-    token = _budget.set(NO_BUDGET)
-    try:
-        yield
-    finally:
-        _budget.reset(token)
+    return set_to(_budget, NO_BUDGET)
 
 
 def resident_bytes() -> int:

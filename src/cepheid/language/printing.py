@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from decimal import Decimal
 
+from cepheid.budget import set_to
 from cepheid.language import syntax as s
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single
 
@@ -159,11 +160,8 @@ def stored_text(query: s.QuerySyntax) -> str:
     >>> stored_text(parse("PATTERN SEQ(A a, B b) WITHIN 1 hour"))
     'PATTERN SEQ(A a, B b)\\nWITHIN 1 hours'
     """
-    token = _plural.set(True)
-    try:
+    with set_to(_plural, True):
         return to_text(query)
-    finally:
-        _plural.reset(token)
 
 
 def window_text(window: s.Window) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.data.arrays import Float64s, Int64s
-from cepheid.engine.data.table import times_of
+from cepheid.engine.data.table import check_bounds, times_of
 from cepheid.errors import DataError, closest
 from cepheid.language.durations import length_in_steps
 from cepheid.language.library.decimal_columns import as_doubles
@@ -261,11 +261,7 @@ def instants_of(table: pa.Table, schema: Schema, options: EngineOptions | Mappin
     lower, upper = times_of(table, schema.lower), times_of(table, schema.upper)
     _check_far(lower, schema.lower)
     _check_far(upper, schema.upper)
-    wrong = np.flatnonzero(lower > upper)
-    if len(wrong):
-        row = int(wrong[0])
-        message = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
-        raise DataError(message, column=schema.lower, row=row, hint="swap them, or drop such rows")
+    check_bounds(lower, upper, schema.lower)
     until = upper
     if step > 1:
         lower, upper = lower // step, upper // step

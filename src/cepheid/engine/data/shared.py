@@ -7,11 +7,12 @@ key is handed out again. Keys name what the answer depends on; arrays that are s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from cepheid.budget import set_to
 from cepheid.language import syntax as s
 from cepheid.remembered import Remembered
 
@@ -22,14 +23,9 @@ _texts = Remembered[str](most=MOST_KEPT)
 _kept: ContextVar[Kept | None] = ContextVar("cepheid_shared", default=None)
 
 
-@contextmanager
-def sharing() -> Iterator[None]:
+def sharing() -> AbstractContextManager[None]:
     """What queries in this block find out of the same events is kept till its end."""
-    token = _kept.set({})
-    try:
-        yield
-    finally:
-        _kept.reset(token)
+    return set_to(_kept, {})
 
 
 def once(events: object, key: Hashable, make: Callable[[], Result]) -> Result:

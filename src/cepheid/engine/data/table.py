@@ -94,11 +94,7 @@ def late_arrivals(table: pa.Table, schema: Schema) -> npt.NDArray[np.bool_]:
     assert schema.lower is not None
     assert schema.upper is not None
     lower, upper = times_of(table, schema.lower), times_of(table, schema.upper)
-    wrong = np.flatnonzero(lower > upper)
-    if len(wrong):
-        row = int(wrong[0])
-        message = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
-        raise DataError(message, column=schema.lower, row=row, hint="swap them, or drop such rows")
+    check_bounds(lower, upper, schema.lower)
     late = np.zeros(len(lower), bool)
     late[1:] = upper[1:] < np.maximum.accumulate(lower)[:-1]
     return late
@@ -149,3 +145,12 @@ def _codes(column: pa.ChunkedArray) -> Int64s:
     codes = pc.fill_null(pc.dictionary_encode(sortable(column)).combine_chunks().indices, -1)
     values: Int64s = codes.to_numpy(zero_copy_only=False).astype(np.int64)
     return values
+
+
+def check_bounds(lower: Int64s, upper: Int64s, column: str) -> None:
+    """An error for an interval that ends before it begins."""
+    wrong = np.flatnonzero(lower > upper)
+    if len(wrong):
+        row = int(wrong[0])
+        message = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
+        raise DataError(message, column=column, row=row, hint="swap them, or drop such rows")

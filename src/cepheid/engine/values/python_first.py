@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
+from cepheid.budget import set_to
 from cepheid.engine.kernels.cache import Contents, cached
 from cepheid.engine.kernels.compile import handed_over
 from cepheid.engine.kernels.stop import in_the_background
@@ -61,14 +62,9 @@ _forms: weakref.WeakValueDictionary[int, PythonForm] = weakref.WeakValueDictiona
 _filled: dict[int, tuple[PythonForm, Any]] = {}  # the condition and the columns, by the number of the columns
 
 
-@contextmanager
-def python_first(first: bool = True) -> Iterator[None]:
+def python_first(first: bool = True) -> AbstractContextManager[None]:
     """Conditions that are new run as Python in this block; their columns come from `fill`, and none outlives it."""
-    token = _first.set(first)
-    try:
-        yield
-    finally:
-        _first.reset(token)
+    return set_to(_first, first)
 
 
 def is_python_first() -> bool:
