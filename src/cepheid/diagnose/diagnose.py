@@ -9,18 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.diagnose import relax
 from cepheid.diagnose.closest import closest_to_a_match
 from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Hint, Without
 from cepheid.diagnose.hints import Findings, find_hints
-from cepheid.diagnose.relax import (
-    MOST_COMBINATIONS,
-    MOST_MATCHES,
-    Part,
-    Subject,
-    combinations,
-    linear_sequences,
-    thinned,
-)
 from cepheid.diagnose.stages import about_negation, count, find_stages
 from cepheid.diagnose.window import needed_window
 from cepheid.engine.choose import make_plan
@@ -69,13 +61,13 @@ def _of_expression(
     query: CheckedQuery, bound: BoundQuery, arrow: pa.Table, most_events: int, given: Options
 ) -> Diagnosis:
     """Of the sequences that a pattern stands for, the one that came furthest; together they say if it matched."""
-    queries = linear_sequences(bound)
+    queries = relax.linear_sequences(bound)
     if not queries:
         raise CepheidError("the conditions of this pattern cannot hold, whatever is chosen")
     options = replace(given, model=None) if given.model is not None else given
     reported = [_of_sequence("", sequence, arrow, most_events, options) for sequence in queries]
     furthest = max(range(len(reported)), key=lambda number: _how_far(reported[number]))
-    subject = Subject(bound, ordered(arrow, bound.schema), given.model, given.scoring)
+    subject = relax.Subject(bound, ordered(arrow, bound.schema), given.model, given.scoring)
     chosen = to_text(queries[furthest].syntax).splitlines()[0].removeprefix("PATTERN ")
     hint = Hint("one-of-several", f"the pattern expands to several sequences; this diagnosis covers {chosen}")
     return replace(
@@ -96,8 +88,8 @@ def _how_far(diagnosis: Diagnosis) -> tuple[bool, int, float]:
 def _of_sequence(text: str, bound: BoundQuery, arrow: pa.Table, most_events: int, given: Options) -> Diagnosis:
     """The diagnosis of a plain sequence."""
     keys = () if bound.strict else bound.equivalence
-    table, sample = thinned(arrow, keys, most_events)
-    subject = Subject(bound, ordered(table, bound.schema), given.model, given.scoring)
+    table, sample = relax.thinned(arrow, keys, most_events)
+    subject = relax.Subject(bound, ordered(table, bound.schema), given.model, given.scoring)
     components = tuple(_component_count(subject, component) for component in bound.components)
     smaller = _small_enough(subject, components)
     if smaller is not subject:
@@ -107,7 +99,7 @@ def _of_sequence(text: str, bound: BoundQuery, arrow: pa.Table, most_events: int
         components = tuple(_component_count(subject, component) for component in bound.components)
 
     def cost(relaxed: BoundQuery) -> float:
-        return 0.0 if relaxed.has_kleene else _combinations(relaxed, subject, components) / MOST_COMBINATIONS
+        return 0.0 if relaxed.has_kleene else _combinations(relaxed, subject, components) / relax.MOST_COMBINATIONS
 
     def affordable(relaxed: BoundQuery) -> bool:
         return _work(relaxed, subject, components) <= MOST_TRIED
@@ -115,7 +107,7 @@ def _of_sequence(text: str, bound: BoundQuery, arrow: pa.Table, most_events: int
     matches = count(_original(subject))
     stages = find_stages(subject, components)
     impossible = any(component.passed == 0 for component in components if not component.negative)
-    without = _without(subject, cost) if matches.number < MOST_MATCHES else ()
+    without = _without(subject, cost) if matches.number < relax.MOST_MATCHES else ()
     window = None if impossible else needed_window(subject, affordable, matches)
     closest = closest_to_a_match(subject, stages, affordable) if matches.number == 0 else None
     types = _types(table, bound.schema.type)
@@ -135,29 +127,29 @@ def _of_sequence(text: str, bound: BoundQuery, arrow: pa.Table, most_events: int
     )
 
 
-def _original(subject: Subject) -> Matches:
+def _original(subject: relax.Subject) -> Matches:
     plan, _ = make_plan(
         subject.bound,
         options=PlanOptions(
             model=subject.model,
             scoring=subject.scoring,
-            max_matches=MOST_MATCHES,
-            max_partial_matches=20 * MOST_MATCHES,
+            max_matches=relax.MOST_MATCHES,
+            max_partial_matches=20 * relax.MOST_MATCHES,
             truncate=True,
         ),
     )
     return find(plan, subject.events)
 
 
-def _small_enough(subject: Subject, components: tuple[ComponentCount, ...]) -> Subject:
+def _small_enough(subject: relax.Subject, components: tuple[ComponentCount, ...]) -> relax.Subject:
     """Fewer events where the query itself would have to look at too many combinations."""
     estimate = _combinations(subject.bound, subject, components)
-    if estimate <= MOST_COMBINATIONS or subject.bound.has_kleene:
+    if estimate <= relax.MOST_COMBINATIONS or subject.bound.has_kleene:
         return subject
-    return subject.first(MOST_COMBINATIONS / estimate)
+    return subject.first(relax.MOST_COMBINATIONS / estimate)
 
 
-def _combinations(bound: BoundQuery, subject: Subject, components: tuple[ComponentCount, ...]) -> float:
+def _combinations(bound: BoundQuery, subject: relax.Subject, components: tuple[ComponentCount, ...]) -> float:
     counts = {}
     for component in components:
         kept = sum(c.own and c.variables == {component.variable} for c in bound.conjuncts)
@@ -167,22 +159,22 @@ def _combinations(bound: BoundQuery, subject: Subject, components: tuple[Compone
     if bound.equivalence:
         column = subject.events.table.column(bound.equivalence[0])
         keys = 1 if pa.types.is_nested(column.type) else int(pc.count_distinct(column).as_py())
-    return combinations(bound, [counts[p.variable] for p in bound.positives], keys, subject.span)
+    return relax.combinations(bound, [counts[p.variable] for p in bound.positives], keys, subject.span)
 
 
-def _work(bound: BoundQuery, subject: Subject, components: tuple[ComponentCount, ...]) -> float:
+def _work(bound: BoundQuery, subject: relax.Subject, components: tuple[ComponentCount, ...]) -> float:
     """About how much work a query is: its combinations; with groups, each run meets the events of its window."""
     if not bound.has_kleene:
         return _combinations(bound, subject, components)
     passed = {component.variable: component.passed for component in components}
     first, *others = (passed[component.variable] for component in bound.positives)
-    return RUN_MEETS_EVENT * combinations(bound, [first, sum(others)], 1, subject.span)
+    return RUN_MEETS_EVENT * relax.combinations(bound, [first, sum(others)], 1, subject.span)
 
 
 # --- events per component ---------------------------------------------------------------------------------------
 
 
-def _component_count(subject: Subject, component: s.Component) -> ComponentCount:
+def _component_count(subject: relax.Subject, component: s.Component) -> ComponentCount:
     """How many events have the component's type, pass each of its own conditions, and have a key."""
     table, schema = subject.events.table, subject.bound.schema
     size = len(subject.events)
@@ -214,7 +206,7 @@ def _component_count(subject: Subject, component: s.Component) -> ComponentCount
     )
 
 
-def _about(part: Part, component: s.Component) -> s.Expression | None:
+def _about(part: relax.Part, component: s.Component) -> s.Expression | None:
     """What a condition asks of an event of the component alone, if anything."""
     if isinstance(part.expression, s.Equivalence):
         ((name, value),) = part.expression.tests
@@ -241,11 +233,11 @@ def _types(table: pa.Table, name: str | None) -> tuple[tuple[str, int], ...]:
 # --- without one thing ------------------------------------------------------------------------------------------
 
 
-def _without(subject: Subject, cost: Callable[[BoundQuery], float]) -> tuple[Without, ...]:
+def _without(subject: relax.Subject, cost: Callable[[BoundQuery], float]) -> tuple[Without, ...]:
     """How many matches there would be without each condition, key, negation, and the strategy."""
     found: list[Without] = []
 
-    def counted(kind: str, text: str, query: BoundQuery, among: Subject = subject) -> None:
+    def counted(kind: str, text: str, query: BoundQuery, among: relax.Subject = subject) -> None:
         if cost(query) <= 1.0:
             found.append(Without(kind, text, count(among.matches(query))))
         else:  # a lower bound, from fewer events

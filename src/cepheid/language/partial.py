@@ -14,18 +14,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from cepheid.language import partial_expressions as p
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
-from cepheid.language.partial_expressions import (
-    MOST_LINEAR,
-    Beginning,
-    beginnings,
-    conditions_of,
-    depending,
-    endless_groups,
-    linear_variables,
-    partial_query,
-)
 from cepheid.language.transitions import TooManyTransitionsError, awaited_sets
 from cepheid.language.until import follows_runs
 
@@ -55,7 +46,7 @@ def partial_queries(query: s.QuerySyntax) -> dict[str, s.QuerySyntax]:
             found[WAITING + " or ".join(waiting)] = replace(query, sequence=True, output=output)
         return found
     if not query.is_linear:
-        for beginning in beginnings(query):
+        for beginning in p.beginnings(query):
             name = f"{WAITING}{' or '.join(beginning.awaited)} after {', '.join(beginning.taken)}"
             found[name] = begun_query(query, beginning)
         return found
@@ -66,7 +57,7 @@ def partial_queries(query: s.QuerySyntax) -> dict[str, s.QuerySyntax]:
     return found
 
 
-def begun_query(query: s.QuerySyntax, beginning: Beginning) -> s.QuerySyntax:
+def begun_query(query: s.QuerySyntax, beginning: p.Beginning) -> s.QuerySyntax:
     """The runs of an expression that began so; a group that is open at their end may be of any length."""
     by_name = {component.variable: component for component in query.components}
     group = by_name[beginning.taken[-1]]
@@ -78,10 +69,10 @@ def begun_query(query: s.QuerySyntax, beginning: Beginning) -> s.QuerySyntax:
         return None if _is_later(part, awaited) else _of_one(part, variable)
 
     kept = [
-        part for part in conditions_of(query.where) if not (group.kleene and _speaks_of_closed(part, group.variable))
+        part for part in p.conditions_of(query.where) if not (group.kleene and _speaks_of_closed(part, group.variable))
     ]
     where = None if not kept else kept[0] if len(kept) == 1 else s.And(tuple(kept))
-    return partial_query(replace(query, where=where), beginning, about)
+    return p.partial_query(replace(query, where=where), beginning, about)
 
 
 def waited_for(name: str) -> str:
@@ -138,15 +129,15 @@ def _needs_runs(query: s.QuerySyntax) -> bool:
         return True
     if query.is_linear:
         return False
-    if any(endless_groups(query.pattern)) or len(linear_variables(query.pattern)) > MOST_LINEAR or _twice(query):
+    if any(p.endless_groups(query.pattern)) or len(p.linear_variables(query.pattern)) > p.MOST_LINEAR or _twice(query):
         return True
-    return any(len(each.ended_by) > 1 and all(each.ended_by) for each in beginnings(query))
+    return any(len(each.ended_by) > 1 and all(each.ended_by) for each in p.beginnings(query))
 
 
 def _twice(query: s.QuerySyntax) -> bool:
     """Can two linear patterns begin with the same events, with something else that must not happen between them?"""
     negated = {component.variable for component in query.components if component.negative}
-    taken = [tuple(name for name in each.taken if name not in negated) for each in beginnings(query)]
+    taken = [tuple(name for name in each.taken if name not in negated) for each in p.beginnings(query)]
     return len(set(taken)) < len(taken)
 
 
@@ -156,7 +147,7 @@ def _waiting(query: s.QuerySyntax, before: int, place: int) -> s.QuerySyntax:
     absent = replace(awaited, negative=True, kleene=False, until=None)
     coming = frozenset(each.variable for each in query.components[place:] if not each.negative)
     between = frozenset(each.variable for each in query.components[before + 1 : place])
-    depend = depending(query, between, coming)
+    depend = p.depending(query, between, coming)
     held_back = (each for each in query.components[:place] if each.variable not in depend)
     components = (*held_back, absent)
     open_group = query.components[before].variable if query.components[before].kleene else None
@@ -177,7 +168,7 @@ def known_conditions(
     """The conditions on some variables, one of which may be a group that is open, or one that has not begun."""
     return tuple(
         _of_one(part, awaited.variable) if awaited is not None and awaited.kleene else part
-        for part in conditions_of(query.where)
+        for part in p.conditions_of(query.where)
         if _is_known(part, known)
         and not _speaks_of_closed(part, open_group)
         and not (awaited is not None and _is_later(part, awaited))

@@ -25,17 +25,9 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.free_names import free_name
 from cepheid.language.guess import guessed_schema
 from cepheid.language.schema import DataType, data_type
+from cepheid.runners import readings
 from cepheid.runners.nested import with_nested
 from cepheid.runners.options import Options
-from cepheid.runners.readings import (
-    looks_like_numbers,
-    numeric_attributes,
-    ordered_texts,
-    placed,
-    read_numbers,
-    read_times,
-)
-from cepheid.runners.readings import typed_nothing as with_types
 
 REASON = "reason"
 ROW = "row"
@@ -108,7 +100,7 @@ def known_types(query: s.QuerySyntax, table: pa.Table, options: Options) -> pa.T
             return clock
         return roles.get(name) or guessed.type_of(name)
 
-    return with_types(table, kind_of)
+    return readings.typed_nothing(table, kind_of)
 
 
 # --- what is wrong --------------------------------------------------------------------------------------------------
@@ -120,16 +112,18 @@ def _read(query: s.QuerySyntax, table: pa.Table, options: Options) -> tuple[pa.T
         if name not in table.column_names:
             continue
         if options.tz is not None:
-            table = table.set_column(table.column_names.index(name), name, placed(table.column(name), options.tz))
+            table = table.set_column(
+                table.column_names.index(name), name, readings.placed(table.column(name), options.tz)
+            )
         column = table.column(name)
         text = data_type(column.type) is DataType.STRING
         if not text and not pa.types.is_floating(column.type) and not column.null_count:
             continue
         if pa.types.is_floating(column.type) and options.bad_records in (None, "fail"):
-            reading = read_times(column)
+            reading = readings.read_times(column)
             if not reading.bad.any():
                 continue  # binding says that it must be cast
-        reading = read_times(column, options.time_format, options.tz)
+        reading = readings.read_times(column, options.time_format, options.tz)
         unread = text and (reading.bad.all() or (pa.types.is_integer(reading.column.type) and not reading.bad.any()))
         if unread and len(reading.bad) and options.bad_records in (None, "fail"):
             first = _shown(column, 0)
@@ -145,7 +139,7 @@ def _read(query: s.QuerySyntax, table: pa.Table, options: Options) -> tuple[pa.T
         problems += [Problem(name, nulls, "is NULL, and it holds the time")]
         problems += [Problem(name, reading.bad & ~nulls, f"is not {reading.wanted}")]
     for name in sorted(_to_numbers(query, table, options)):
-        numbers = read_numbers(table.column(name), options.decimal or ".", options.thousands)
+        numbers = readings.read_numbers(table.column(name), options.decimal or ".", options.thousands)
         table = table.set_column(table.column_names.index(name), name, numbers.column)
         problems.append(Problem(name, numbers.bad, f"is not {numbers.wanted}"))
     return table, problems
@@ -159,9 +153,9 @@ def _to_numbers(query: s.QuerySyntax, table: pa.Table, options: Options) -> set[
         if data_type(each.type) is DataType.STRING and each.name not in (options.time, options.type)
     }
     if options.decimal is not None or options.thousands is not None:
-        return texts & (numeric_attributes(query) | ordered_texts(query))
-    for name in sorted(texts & ordered_texts(query)):
-        first = looks_like_numbers(table.column(name))
+        return texts & (readings.numeric_attributes(query) | readings.ordered_texts(query))
+    for name in sorted(texts & readings.ordered_texts(query)):
+        first = readings.looks_like_numbers(table.column(name))
         if first is not None:
             warn(
                 f"column '{name}' holds texts that look like numbers, such as '{first}', and the query orders them as "

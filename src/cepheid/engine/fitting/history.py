@@ -18,18 +18,7 @@ import numpy as np
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.fitting.trips import (
-    LOST,
-    NO_COMPONENT,
-    NOTHING,
-    RESOLVED,
-    SEEN,
-    Moments,
-    Sought,
-    observe,
-    passed,
-    proven_at_the_start,
-)
+from cepheid.engine.fitting import trips as t
 from cepheid.engine.scoring.losses import day_length, leading_components
 from cepheid.language.bound import BoundQuery
 from cepheid.model import GapStatistics, Trips
@@ -133,18 +122,18 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
     for index, component in enumerate(bound.components):
         before = [c for c in bound.components[:index] if not c.negative]
         after = [c for c in bound.components[index + 1 :] if not c.negative]
-        source = bits[before[-1].variable] if before else NO_COMPONENT
+        source = bits[before[-1].variable] if before else t.NO_COMPONENT
         target = bits[component.variable]
-        behind = bits[after[0].variable] if after else NO_COMPONENT
+        behind = bits[after[0].variable] if after else t.NO_COMPONENT
         count = float(np.count_nonzero(prepared.mask & (1 << target)))
-        moments = Moments(prepared.time, prepared.instant, prepared.mask, prepared.starts)
+        moments = t.Moments(prepared.time, prepared.instant, prepared.mask, prepared.starts)
         window = bound.window.length
         if component.variable in leading:
-            if component.negative or behind == NO_COMPONENT:
+            if component.negative or behind == t.NO_COMPONENT:
                 continue
             others = other_positives(bound, bits, target, behind)
-            sought = Sought(NO_COMPONENT, target, behind, others, False, False, window, ends)
-            seen, lost = proven_at_the_start(moments, sought, begins)
+            sought = t.Sought(t.NO_COMPONENT, target, behind, others, False, False, window, ends)
+            seen, lost = t.proven_at_the_start(moments, sought, begins)
             found[component.variable] = ComponentHistory(
                 count,
                 seen_since=GapStatistics.from_samples(seen * scale),
@@ -152,25 +141,25 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
             )
             continue
         others = other_positives(bound, bits, source, target, behind)
-        sought = Sought(source, target, behind, others, component.negative, before[-1].kleene, window, ends)
-        trips = observe(moments, sought)
+        sought = t.Sought(source, target, behind, others, component.negative, before[-1].kleene, window, ends)
+        trips = t.observe(moments, sought)
         number = len(trips.waits) + len(trips.cut) + trips.never
         gaps = GapStatistics.from_samples(trips.waits * scale, trips.cut * scale, number)
         between: dict[str, Any] = {}
-        if behind != NO_COMPONENT:
+        if behind != t.NO_COMPONENT:
             between["lengths"] = GapStatistics.from_samples((trips.before + trips.after) * scale)
             between["trips"] = Trips.from_samples(trips.before * scale, trips.after * scale, trips.unseen * scale)
             inside = (begins + window // 2, ends - window // 2)
             between["seen_by_hour"] = _by_hour(trips.seen_middle, day, inside)
             between["unseen_by_hour"] = _by_hour(trips.unseen_middle, day, inside)
-        provable = not component.negative and behind != NO_COMPONENT
+        provable = not component.negative and behind != t.NO_COMPONENT
         found[component.variable] = ComponentHistory(
             count,
             gaps,
-            seen=float(trips.counts[SEEN]) if provable else 0.0,
-            lost=float(trips.counts[LOST]) if provable else 0.0,
-            resolved=float(trips.counts[RESOLVED]),
-            nothing=float(trips.counts[NOTHING]),
+            seen=float(trips.counts[t.SEEN]) if provable else 0.0,
+            lost=float(trips.counts[t.LOST]) if provable else 0.0,
+            resolved=float(trips.counts[t.RESOLVED]),
+            nothing=float(trips.counts[t.NOTHING]),
             **between,
         )
     step = int(np.gcd.reduce(events.time - begins))
@@ -178,7 +167,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
 
 
 def _whole_trips(
-    bound: BoundQuery, moments: Moments, begins: int, scale: float
+    bound: BoundQuery, moments: t.Moments, begins: int, scale: float
 ) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], GapStatistics]]:
     """What `together` and `intervals` of a history are; nothing where an event may fill several components."""
     count = len(bound.positives)
@@ -186,7 +175,7 @@ def _whole_trips(
     if not 3 <= count <= MOST_COMPONENTS or bound.has_kleene or bool(np.any(masks & (masks - 1))):
         return {}, {}
     assert bound.window is not None
-    trips, day = passed(moments, count, bound.window.length, begins), day_length(bound)
+    trips, day = t.passed(moments, count, bound.window.length, begins), day_length(bound)
     hours = trips.middle % day * HOURS // day if day else np.full(len(trips.middle), NO_HOUR)
     (hour, mask), number = np.unique(np.stack([hours, trips.seen]), axis=1, return_counts=True)
     together = zip(hour.tolist(), mask.tolist(), number.astype(float).tolist(), strict=True)

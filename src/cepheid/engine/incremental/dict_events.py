@@ -21,8 +21,9 @@ from cepheid.engine.incremental.alone import Alone
 from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
 from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.incremental.intake import load as load_dropping
 from cepheid.engine.incremental.one_event import plain_columns
-from cepheid.engine.incremental.result_rows import load
+from cepheid.engine.incremental.result_rows import load as load_result_rows
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
 FAR = d.FAR
@@ -128,7 +129,8 @@ class DictEvents(DictColumns):
             fills += self._fills(core.form.layout.attributes)
             row[d.FILL_TO] = len(fills)
         self._cores, self.call, self._take_rows = cores, d.take.direct(), t.take_rows.direct()
-        load()
+        load_result_rows()
+        load_dropping()
         self._place("queries", queries, d.QUERIES_AT, d.QUERIES)
         self._place("fills", np.array(fills or [(0,) * d.OF_FILL], np.int64), d.FILLS_AT, d.FILLS)
         self._place("chosen", np.zeros((len(cores), d.OF_CHOSEN), np.int64), d.CHOSEN_AT)

@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 
 from cepheid.engine.data.arrays import Int64Rows, Int64s, Uint8Rows
 from cepheid.engine.data.columns import fill
-from cepheid.engine.data.layout import BEGINS, MASK, TIME
+from cepheid.engine.data.layout import BEGINS, MASK, POSITION, TIME
 from cepheid.engine.data.shared import sharing, told_of_any
 from cepheid.engine.incremental import linking
 from cepheid.engine.incremental.core import Core
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
+    BEFORE,
     DECIDED,
     FACTS_AT,
     FACTS_OF_EVENT,
@@ -36,6 +37,7 @@ from cepheid.engine.incremental.linking import (
     NULL_ROWS,
     NUMBER_AT,
     NUMBER_ROWS,
+    REACHED_EVENTS,
     ROOM,
     ROW,
     SIZE,
@@ -151,51 +153,74 @@ def numbered(queries: Int64Rows, numbers: Int64s) -> int:
 
 @kernel
 def marked(queries: Int64Rows, ends: Int64s, needed: Uint8Rows) -> int:
-    """Marks the events of the log that lie after the end of what each query no longer needs."""
+    """Marks the events of the log that some query needs: those after a time, or the last ones of each key."""
     for number in range(len(queries)):
         head = int64_row(queries[number, HEAD], HEAD_SIZE)
         facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
-        gone = 0
-        while gone < head[SIZE] and facts[TIME, gone] <= ends[number]:
-            gone += 1
-        queries[number, TAKEN] = gone
-        for event in range(gone, head[SIZE]):
-            needed[0, facts[ROW, event]] = 1
+        keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], linking.CHAINS + head[STAGES])
+        for event in range(head[SIZE]):
+            if is_needed(head, facts, keys, ends[number], event):
+                needed[0, facts[ROW, event]] = 1
     return 0
 
 
+@borrowing
+def is_needed(head: Int64s, facts: Int64Rows, keys: Int64Rows, end: int, event: int) -> bool:
+    """Can a match that is not known yet need an event? Those up to a time are gone, unless events are counted."""
+    if head[REACHED_EVENTS] == 0:
+        return bool(facts[TIME, event] > end)
+    counted = keys[facts[KEY, event], BEFORE] - head[REACHED_EVENTS]
+    return bool(event >= head[LINKED] or facts[POSITION, event] > counted)
+
+
 @kernel
-def dropped(queries: Int64Rows, numbers: Int64s) -> int:
-    """Drops the events that `marked` found to be gone, which are the first ones; the others get new numbers."""
+def dropped(queries: Int64Rows, ends: Int64s, numbers: Int64s) -> int:
+    """Drops the events that no query needs; the others get new numbers."""
     for number in range(len(queries)):
-        head, gone = int64_row(queries[number, HEAD], HEAD_SIZE), queries[number, TAKEN]
-        size = head[SIZE]
+        head = int64_row(queries[number, HEAD], HEAD_SIZE)
+        size, stay = head[SIZE], 0
         facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+        keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], linking.CHAINS + head[STAGES])
+        moved, linked, done = np.full(size, -1, np.int64), head[LINKED], head[DECIDED]
+        for event in range(size):
+            if is_needed(head, facts, keys, ends[number], event):
+                moved[event] = stay
+                facts[ROW, event] = numbers[facts[ROW, event]]
+                facts[LINK, event] = moved[facts[LINK, event]] if facts[LINK, event] >= 0 else -1
+                stay += 1
+            else:
+                linked -= 1 if event < head[LINKED] else 0
+                done -= 1 if event < head[DECIDED] else 0
         for fact in range(FACTS_OF_EVENT):
-            for event in range(gone, size):
-                facts[fact, event - gone] = facts[fact, event]
-        for event in range(size - gone):
-            facts[LINK, event] = max(facts[LINK, event] - gone, -1)
-            facts[ROW, event] = numbers[facts[ROW, event]]
+            for event in range(size):
+                if moved[event] >= 0:
+                    facts[fact, moved[event]] = facts[fact, event]
         whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
         values = float64_rows(head[NUMBER_AT], head[NUMBER_ROWS], head[ROOM])
         null = uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])
-        for event in range(gone, size):
+        for event in range(size):
+            if moved[event] < 0:
+                continue
             for column in range(head[WHOLE_ROWS]):
-                whole[column, event - gone] = whole[column, event]
+                whole[column, moved[event]] = whole[column, event]
             for column in range(head[NUMBER_ROWS]):
-                values[column, event - gone] = values[column, event]
+                values[column, moved[event]] = values[column, event]
             for column in range(head[NULL_ROWS]):
-                null[column, event - gone] = null[column, event]
-        keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], linking.CHAINS + head[STAGES])
+                null[column, moved[event]] = null[column, event]
         for key in range(head[KEY_ROOM]):
-            keys[key, LATEST] = max(keys[key, LATEST] - gone, -1)
-        head[SIZE], head[LINKED] = size - gone, head[LINKED] - gone
-        head[DECIDED] = max(head[DECIDED] - gone, 0)
+            if keys[key, LATEST] >= 0:
+                keys[key, LATEST] = moved[keys[key, LATEST]]
+        head[SIZE], head[LINKED], head[DECIDED] = stay, linked, done
     return 0
 
 
 take_in, number_events, mark_needed, drop = Entry(taken_in), Entry(numbered), Entry(marked), Entry(dropped)
+
+
+def load() -> None:
+    """Loads or compiles the kernels that drop events now: what Ctrl-C meets later should not be numba."""
+    mark_needed.direct()
+    drop.direct()
 
 
 class Intake:
@@ -302,24 +327,26 @@ class Intake:
         return columns
 
     def can_drop(self, events: int) -> bool:
-        """Do times alone say which events are gone, and are the kernels there, or events enough to wait for them?"""
+        """Do kernels say which events are gone, and are they there, or events enough to wait for them?"""
         for core in self._cores:
-            timed = core.plan.exchange.retention.reach is not None and not core.form.moments.always
-            if core.calls is None or not timed:
+            if core.calls is None or core.form.moments.always:
                 return False
         return events > FEW_EVENTS or all(each.is_ready() for each in (mark_needed, drop))
 
     def needed(self, until: int, rows: int) -> npt.NDArray[np.bool_]:
         """Which events of the log are needed when time has passed all up to `until`."""
-        ends = [until - (core.plan.exchange.retention.reach or 0) for core in self._cores]
         needed = np.zeros((1, rows), np.uint8)
-        mark_needed.direct()(self._queries, np.array(ends, np.int64), needed)
+        mark_needed.direct()(self._queries, self._ends(until), needed)
         found: npt.NDArray[np.bool_] = needed[0].view(bool)
         return found
 
-    def drop(self, numbers: Int64s) -> None:
+    def _ends(self, until: int) -> Int64s:
+        """Up to when each query needs no event."""
+        return np.array([until - (core.plan.exchange.retention.reach or 0) for core in self._cores], np.int64)
+
+    def drop(self, until: int, numbers: Int64s) -> None:
         """Drops the others; those that stay have these numbers in the log now."""
-        drop.direct()(self._queries, numbers)
+        drop.direct()(self._queries, self._ends(until), numbers)
         for core in self._cores:
             core.tidy()
         for shared in self._shared:

@@ -260,7 +260,7 @@ class Resident:
         if self.intake.can_drop(len(self)):
             needed = self.intake.needed(self.until, len(self))
             self.log.keep(needed)
-            self.intake.drop(np.cumsum(needed) - 1)
+            self.intake.drop(self.until, np.cumsum(needed) - 1)
             self.kept = len(self)
             return
         keep = np.zeros(len(self), bool)
@@ -283,6 +283,8 @@ class Resident:
 
     def of_queries(self, found: Sequence[tuple[int, list[Found]]]) -> list[tuple[int, list[Found]]]:
         """What searches found, by the number of the query."""
+        if len(self.groups) == len(self.step.plans):
+            return [each for each in found if each[1]]
         told: list[tuple[int, list[Found]]] = []
         for place, results in found:
             first, *others = self.groups[place]
