@@ -6,7 +6,7 @@ without end is run with one round more at a time, until nothing in the events be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -92,7 +92,7 @@ def _run_unsure(plan: Plan, events: EventTable, after: int, until: int) -> Match
         values = {"probability": values["probability"]}
     matches = replace(matches, **values)
     if imprecise:
-        matches = _added_up(matches, times_of(events.table, bound.schema.upper or bound.schema.time))
+        matches = _added_up(found, matches, times_of(events.table, bound.schema.upper or bound.schema.time))
         asked = plan.options.confidence if plan.options.confidence is not None else plan.score.confidence
         sure = matches.confidence is not None and matches.confidence >= (asked or 0.0) - ROUNDING
         return matches.take(np.flatnonzero(sure & (matches.completion > after) & (matches.completion <= until)))
@@ -119,14 +119,13 @@ def _values(found: Sequence[tuple[LinearQuery, Matches]], name: str) -> Any:
     return np.concatenate([np.zeros(0, kind), *parts])
 
 
-def _added_up(matches: Matches, upper: Int64s) -> Matches:
+def _added_up(found: Sequence[tuple[LinearQuery, Matches]], matches: Matches, upper: Int64s) -> Matches:
     """Each assignment once: the sum of its confidences, the widest range, known when its last event has passed."""
-    first: dict[object, int] = {}
-    own = np.empty(len(matches), np.int64)
-    groups = matches.groups()
-    for row, each in enumerate(groups):
-        own[row] = first.setdefault(each, row)
-    kept = np.array(list(first.values()), np.int64)
+    own = np.arange(len(matches))
+    for rows in (rows for rows, is_shared in _by_variables(found) if is_shared):
+        first: dict[object, int] = {}
+        for row, each in zip(rows, matches.take(rows).groups(), strict=True):
+            own[row] = first.setdefault(each, int(row))
     assert matches.confidence is not None
     assert matches.earliest is not None
     assert matches.latest is not None
@@ -134,14 +133,28 @@ def _added_up(matches: Matches, upper: Int64s) -> Matches:
     earliest, latest = matches.earliest.copy(), matches.latest.copy()
     np.minimum.at(earliest, own, matches.earliest)
     np.maximum.at(latest, own, matches.latest)
-    known = [max(int(upper[event]) for part in each for event in part) for each in groups]
     return replace(
         matches,
         confidence=np.minimum(confidence, 1.0),
         earliest=earliest,
         latest=latest,
-        completion=np.array(known, np.int64),
-    ).take(kept)
+        completion=_latest_of(matches, upper),
+    ).take(np.unique(own))
+
+
+def _latest_of(matches: Matches, upper: Int64s) -> Int64s:
+    """The latest upper bound of the events of each match."""
+    latest = np.full(len(matches), np.iinfo(np.int64).min)
+    for group in matches.chosen:
+        if group.offsets is None:
+            filled = group.rows != MISSING
+            here = upper[group.rows[filled]]
+        else:
+            filled = np.diff(group.offsets) > 0
+            begins = group.offsets[:-1][filled]
+            here = np.maximum.reduceat(upper[group.rows], begins) if len(begins) else upper[:0]
+        latest[filled] = np.maximum(latest[filled], here)
+    return latest
 
 
 def _of_its_types(bound: BoundQuery, events: EventTable) -> tuple[EventTable, Int64s | None]:
@@ -254,17 +267,25 @@ def _joined(parts: Sequence[Chosen], many: bool) -> Chosen:
     return Chosen(rows, np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))]))
 
 
-def _first_of_each(found: Sequence[tuple[LinearQuery, Matches]], matches: Matches) -> Int64s:
-    """Each assignment once, as soon as it is known: only patterns over the same variables can have it in common."""
+def _by_variables(found: Sequence[tuple[LinearQuery, Matches]]) -> Iterator[tuple[Int64s, bool]]:
+    """The rows of patterns over the same variables, and whether these are several: others share no assignment."""
     by_variables: dict[tuple[str, ...], list[int]] = {}
+    many = {step.variable for query, _ in found for step in query.steps if step.many}
     for number, (query, _) in enumerate(found):
-        names = tuple(step.variable for step in query.steps if not _negative(query, step.variable))
-        by_variables.setdefault(names, []).append(number)
+        names = [step.variable for step in query.steps if not _negative(query, step.variable)]
+        names = [name for place, name in enumerate(names) if name not in many or name not in names[:place]]
+        by_variables.setdefault(tuple(sorted(names)), []).append(number)
     starts = np.cumsum([0, *(len(part) for _, part in found)])
-    kept = []
     for numbers in by_variables.values():
         rows = np.concatenate([np.arange(starts[number], starts[number + 1]) for number in numbers])
-        if len(numbers) > 1 and len(rows):
+        yield rows, len(numbers) > 1
+
+
+def _first_of_each(found: Sequence[tuple[LinearQuery, Matches]], matches: Matches) -> Int64s:
+    """Each assignment once, as soon as it is known."""
+    kept = []
+    for rows, is_shared in _by_variables(found):
+        if is_shared:
             rows = rows[np.argsort(matches.completion[rows], kind="stable")]
             unique: dict[object, int] = {}
             for row, groups in zip(rows, matches.take(rows).groups(), strict=True):
