@@ -276,9 +276,6 @@ def parts_of(task: dict[str, Any]) -> dict[str, float]:
 PLAIN = "SparkSession.builder.master('local[2]').config('spark.ui.enabled', 'false').getOrCreate()"
 SESSIONS = {
     "Spark's defaults": PLAIN,
-    "start_session, Spark's daemon": (
-        "cepheid.start_session('local[2]', **{'spark.python.daemon.module': 'pyspark.daemon'})"
-    ),
     "start_session": "cepheid.start_session('local[2]')",
 }
 
