@@ -422,7 +422,6 @@ def why(
     return asked.why(events, most_events=most_events, **keywords)
 
 
-@bounded
 def live(
     query: AnyQuery | OtherQuery | Mapping[str, AnyQuery | OtherQuery],
     schema: object,

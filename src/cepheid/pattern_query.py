@@ -88,7 +88,6 @@ class LanguageQuery(ABC):
     def why(self, events: Any, *, most_events: int | None = None, **options: object) -> Diagnosis:
         """How many events pass each condition, how far the pattern gets, and where it stops."""
 
-    @bounded
     def live(
         self, schema: Any, *, delay: object = 0, state: bytes | None = None, max_ahead: object = None, **options: Any
     ) -> Live:

@@ -76,7 +76,11 @@ class PatternDoor:
         self.counted: tuple[Any, int] = (None, 0)  # the event that matches were last counted for, and those before
         self.back: Any = pa.Table.to_pylist  # to the kind of table that came last
         self.opened: SearchStream | None = None
-        self.before: Before | None = None  # of a call of several events that is at work
+        self.before: Before | None = None  # of a call of several events that is at work...
+        self.happened: tuple[Any, Before | None] = (
+            None,
+            None,
+        )  # ... and of one that has done its work, with its events
         self.nothing = stream.result.empty_table()
         self.takes_dicts = False  # does no table wait, and is a list the kind that came last?
 
@@ -149,7 +153,7 @@ class PatternDoor:
                     self.before = None
                 return self.one(events, self.call(events, self.at, p.RELEASES))
             if type(events) is list and events:
-                return self._several(events, as_table=False)
+                return self._several(events, events, as_table=False)
             if type(events) is pa.Table and events.num_rows and events.schema.equals(self.reader.given):
                 return self._table(events)
         except NotIncrementalError:
@@ -227,14 +231,14 @@ class PatternDoor:
             found = self.call(event, self.at, p.HOLDS)
         return True
 
-    def _several(self, events: list[Any], as_table: bool) -> Any:
-        """Takes in events in any order that are not too late."""
+    def _several(self, given: Any, events: list[Any], as_table: bool) -> Any:
+        """Takes in events in any order that are not too late, which were given in some form."""
         self.before = self._standing()
         self._tidy()
         if self.tables:
             self._as_dicts()
         found = self._held_and_released(events)
-        return None if found is None else self._told(found, as_table)
+        return None if found is None else self._told(given, found, as_table)
 
     def _held_and_released(self, events: list[Any]) -> int | None:
         assert self.before is not None
@@ -250,7 +254,7 @@ class PatternDoor:
         self.door[p.WATERMARK] = mark
         return self._released()
 
-    def _told(self, found: int, as_table: bool) -> Any:
+    def _told(self, events: Any, found: int, as_table: bool) -> Any:
         """What is found, as the last thing that a call of several events does."""
         told: Any = self.nothing if as_table else []
         if found:
@@ -258,7 +262,7 @@ class PatternDoor:
             told = rows if len(rows) else told
         self.matches += len(told)
         self.back, self.takes_dicts = (_same, False) if as_table else (pa.Table.to_pylist, not self.tables)
-        self.before = None
+        self.happened, self.before = (events, self.before), None
         return told
 
     def _nothing_happened(self, held: int) -> None:
@@ -283,7 +287,7 @@ class PatternDoor:
         latest = self.tables[-1].last if self.tables else self.events.newest_waiting()
         fits = given is not None and given.last < FAR and given.first >= max(watermark, latest)
         if given is None or not fits or (waits and (latest == given.first or given.last - self.delay < given.first)):
-            return self._several(table.to_pylist(), as_table=True) if table.num_rows <= FEW else None
+            return self._several(table, table.to_pylist(), as_table=True) if table.num_rows <= FEW else None
         mark = max(given.last - self.delay, watermark)
         self.before = self._standing()
         self._tidy()
@@ -297,7 +301,7 @@ class PatternDoor:
             self.door[p.WATERMARK] = mark
             self._release_tables()
             found = self._gone_on(self.go_on(self.at))
-        return self._told(found, as_table=True)
+        return self._told(table, found, as_table=True)
 
     def _release_tables(self) -> None:
         """Takes in the rows that the watermark has passed."""
@@ -335,7 +339,7 @@ class PatternDoor:
 
     def take_back(self, events: Any) -> None:
         """A call was broken off, wherever it was: it did not happen."""
-        before = self.before
+        before = self.happened[1] if self.before is None and self.happened[0] is events else self.before
         if before is None and type(events) is dict and self.door[d.TAKEN] == id(events):
             watermark, first, last, number, rows = self.door[p.NOTED : p.NOTED + 5].tolist()
             self.pushed.until = self._until(watermark)
@@ -360,7 +364,7 @@ class PatternDoor:
         self.door[d.TAKEN] = 0
         self.takes_dicts = False
         self._look(before.dicts, before.tables)
-        self.before = None
+        self.happened, self.before = (None, None), None
 
 
 def _same(table: pa.Table) -> pa.Table:

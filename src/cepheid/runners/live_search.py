@@ -100,6 +100,7 @@ class SearchLive(LiveFace):
 
     def _by_door(self, door: PatternDoor, events: Any) -> Any:
         """What events decide that go the short way: all of it happens, or nothing. None: they cannot go it."""
+        door.happened = None, None
         try:
             with self._lock:
                 if self._opened is not self._state and not self._is_open(door):
