@@ -35,7 +35,7 @@ from cepheid.plan.physical import Plan
 EXACT = pa.decimal128(38, 0)  # of counts, and of sums of whole numbers: Spark has no wider type
 TOO_LARGE = 10**38
 FEW_STEPS = 1e5  # of carrying totals: some hundredths of a second
-LISTED = 8  # steps that listing a match is worth
+LISTED = 16  # steps that listing a match is worth
 MORE_DIGITS = "use approximate_count(*), or a shorter WITHIN"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -189,17 +190,12 @@ class Matches:
 
     def groups(self) -> list[tuple[tuple[int, ...], ...]]:
         """Each match as plain tuples of row numbers; for tests and small results."""
-        found = []
-        for match in range(len(self)):
-            parts = []
-            for group in self.chosen:
-                if group.offsets is None:
-                    rows = [group.rows[match]]
-                else:
-                    rows = list(group.rows[group.offsets[match] : group.offsets[match + 1]])
-                parts.append(tuple(int(row) for row in rows if row != MISSING))
-            found.append(tuple(parts))
-        return found
+        parts = []
+        for group in self.chosen:
+            rows = group.rows.tolist()
+            ends = range(len(rows) + 1) if group.offsets is None else group.offsets.tolist()
+            parts.append([tuple(row for row in rows[low:high] if row != MISSING) for low, high in pairwise(ends)])
+        return list(zip(*parts, strict=True))
 
 
 def joined(first: Matches, second: Matches) -> Matches:
