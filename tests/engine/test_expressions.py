@@ -36,6 +36,9 @@ def events(text: str) -> pa.Table:
             [(None, (1, 2), 3), (None, (2,), 3)],
         ),
         ("PATTERN SEQ(A a, B* b[]) WHERE count(b[]) = 0", "a1 b1", [(1, ())]),
+        # The run takes the C, whether or not the stream has room for a second one: what is to come decides nothing.
+        ("PATTERN SEQ(A a, (C{2} c[])?, D d) WHERE skip_till_next_match { }", "a1 c1 d1", []),
+        ("PATTERN SEQ(A a, (C{2} c[])?, D d) WHERE skip_till_next_match { }", "a1 d1", [(1, (), 2)]),
         ("PATTERN SEQ(A a, B? b, C c) WITHIN 9 OUTPUT MAXIMAL", "a1 b1 c1 a1 c1", [(1, 2, 3), (1, 2, 5), (4, None, 5)]),
     ],
 )

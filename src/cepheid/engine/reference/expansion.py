@@ -210,7 +210,7 @@ class ExpansionSearch:
         self.negated = frozenset(name for name, component in self.by_name.items() if component.negative)
         self.gaps = dict(self.bound.gaps)
         room = self.stream.instants[-1] + 1
-        if self.bound.given_up:  # also what has no room in the stream may be waited for
+        if self.bound.given_up or self.bound.competes:  # what has no room in the stream may be waited for, or begun
             room += _shortest(self.bound.pattern)
         linear = linear_patterns(self.bound.pattern, self.negated, room)
         self.patterns = [judged for judged in map(self.judged, paced(linear)) if not judged.impossible]
