@@ -235,8 +235,8 @@ class Live(LiveFace):
             known = [each for each in (kept.newest, kept.until) if each is not None]
             moment = max(known, default=0) if at is None else self.reader.steps_of(at, self._clock)
             if kept.until is not None and moment < kept.until:
-                told = f"{at!r} is before the watermark, and events of that time may have expired"
-                raise DataError(told, hint="leave `at` out, or forecast a table of the events with cepheid.forecast")
+                message = f"{at!r} is before the watermark, and events of that time may have expired"
+                raise DataError(message, hint="leave `at` out, or forecast a table of the events with cepheid.forecast")
             self.resident.begin(kept)
             found = state.back(open_partial_matches(self.resident.sources(), moment))
             return state._replace(held=self.resident.held()), found

@@ -88,9 +88,9 @@ class EventReader:
             return self._fitted(self._from_mappings(events), pa.Table.to_pylist, before)
         local = as_local(events)
         if local is None:
-            told = "events must be a mapping, a list of them, or a pyarrow, pandas or polars table"
+            message = "events must be a mapping, a list of them, or a pyarrow, pandas or polars table"
             hint = f"for example {{{', '.join(f'{name!r}: ...' for name in self.given.names)}}}"
-            raise DataError(f"{told}, not {_kind(events)}", hint=hint)
+            raise DataError(f"{message}, not {_kind(events)}", hint=hint)
         return self._fitted(local.arrow, local.back, before)
 
     def steps_of(self, time: Any, name: str) -> int:
@@ -141,9 +141,9 @@ class EventReader:
         if self.most_ahead is not None:
             name, steps, unit, said = self.most_ahead
             ahead = times_of(records.table, name) - time.time_ns() // unit > steps
-            told = f"lies more than max_ahead={said!r} in the future"
+            message = f"lies more than max_ahead={said!r} in the future"
             policy = replace(options, bad_records=options.bad_records or "drop")
-            records = by_policy(records, [Problem(name, ahead, told)], policy, records.table)
+            records = by_policy(records, [Problem(name, ahead, message)], policy, records.table)
             if records.bad is not None:
                 parts = [each for each in (aside, records.bad) if each is not None]
                 aside = pa.concat_tables(map(as_text, parts), promote_options="permissive")
@@ -229,9 +229,9 @@ def _one(value: Any, field: pa.Field, row: int, time_format: str | None) -> pa.A
             return made
     except (*_REFUSED, DataError):
         pass
-    told = f"{value!r} does not fit a column of {kind}"
+    message = f"{value!r} does not fit a column of {kind}"
     hint = f"send a value of that type, or give '{field.name}' another one in the schema"
-    raise DataError(told, column=field.name, row=row, hint=hint) from None
+    raise DataError(message, column=field.name, row=row, hint=hint) from None
 
 
 def _same(value: Any, back: Any, kind: str) -> bool:
@@ -275,9 +275,9 @@ def in_type(column: pa.ChunkedArray, field: pa.Field, time_format: str | None = 
             raise pa.ArrowTypeError(f"it holds a {came}, and the schema has a {wanted}")
         return column.cast(kind)
     except _REFUSED as error:
-        told = f"the events do not have the types of the schema: column '{field.name}' is {column.type}"
+        message = f"the events do not have the types of the schema: column '{field.name}' is {column.type}"
         hint = f"cast it to {kind}, or give it another type in the schema"
-        raise DataError(f"{told}, not {kind}: {error}", column=field.name, hint=hint) from None
+        raise DataError(f"{message}, not {kind}: {error}", column=field.name, hint=hint) from None
 
 
 def _times(column: pa.ChunkedArray, field: pa.Field, time_format: str | None) -> pa.ChunkedArray:

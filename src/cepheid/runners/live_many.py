@@ -210,8 +210,8 @@ def reader_of(
         part = parts[source if source in parts else TEXT]
         own = part.lateness_of(source)
         if own is None:
-            told = f"query '{name}' reads '{source}', whose matches become known at no certain time"
-            raise CepheidError(told, hint="add WITHIN to it")
+            message = f"query '{name}' reads '{source}', whose matches become known at no certain time"
+            raise CepheidError(message, hint="add WITHIN to it")
         late.append(own)
         behind = max(behind, own + (readers[source].behind if source in readers else 0))
         schemas[source] = part.schema if source in parts else rows_of(source, part.schema.empty_table()).schema

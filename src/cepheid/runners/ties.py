@@ -36,10 +36,10 @@ class Ties:
 
     def __str__(self) -> str:
         shared = " and ".join(["time", *(f"'{name}'" for name in self.keys)])
-        told = f"{self.events:,} of {self.among:,} events share their {shared} with another event"
+        message = f"{self.events:,} of {self.among:,} events share their {shared} with another event"
         what = "events with the same time do not follow each other, so no match has one after the other"
         rows = "" if self.order is None else f"tiebreak='{ROW}' for {self.order}, or "
-        return f"{told}: {what}; pass {rows}tiebreak='...' with a column that orders them"
+        return f"{message}: {what}; pass {rows}tiebreak='...' with a column that orders them"
 
 
 def ties_of(plan: Plan, events: EventTable) -> Ties | None:

@@ -146,8 +146,8 @@ class Written:
                 return f"FIRST({text})"
             case s.Element.LAST if at != of.variable:
                 return f"LAST({text})"
-        told = f"'{expression_text(of)}.{name}' is about several events"
-        self.refuse(told, node, "compare single elements, such as b[1].x, b[i-1].x or b[b.LEN].x")
+        message = f"'{expression_text(of)}.{name}' is about several events"
+        self.refuse(message, node, "compare single elements, such as b[1].x, b[i-1].x or b[b.LEN].x")
 
     def _call(self, function: str, arguments: tuple[s.Expression, ...], node: s.Call, at: str | None) -> str:
         if function in AGGREGATES:

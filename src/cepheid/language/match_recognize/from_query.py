@@ -94,8 +94,8 @@ class _Translation:
     def _check_clauses(self) -> None:
         query = self.query
         if self.strategy is s.Strategy.SKIP_TILL_ANY:
-            told = "skip_till_any_match reports every combination of events, a clause one match for each first row"
-            self._refuse(told, query.selection or query, "write WHERE skip_till_next_match { ... }")
+            message = "skip_till_any_match reports every combination of events, a clause one match for each first row"
+            self._refuse(message, query.selection or query, "write WHERE skip_till_next_match { ... }")
         for name, node in {
             "THRESHOLD": query.threshold,
             "CONFIDENCE": query.confidence,
@@ -129,13 +129,13 @@ class _Translation:
         """At each point an event may go on in one way only: otherwise one first row has several matches."""
         labels = [label for label in follow if label != END]
         if END in follow and labels:
-            told = f"a match that may end before {labels[0]} is reported with and without it"
-            self._refuse(told, self.components[labels[0]], "end with a component that occurs once")
+            message = f"a match that may end before {labels[0]} is reported with and without it"
+            self._refuse(message, self.components[labels[0]], "end with a component that occurs once")
         for one, other in combinations(labels, 2):
             kinds = [self.components[label].types for label in (one, other)]
             if kinds[0] is None or kinds[1] is None or set(kinds[0]) & set(kinds[1]):
-                told = f"an event can be {one} as well as {other}, which gives several matches"
-                self._refuse(told, self.components[other], "give them different types")
+                message = f"an event can be {one} as well as {other}, which gives several matches"
+                self._refuse(message, self.components[other], "give them different types")
 
     @property
     def _skips(self) -> bool:
@@ -204,9 +204,9 @@ class _Translation:
         if node.least == node.most and node.least <= _MOST_ROUNDS:
             return self._pattern(p.Sequence((node.part,) * node.least), follow)
         if self._skips:
-            told = "a group that may go on is reported each time it closes under skip_till_next_match"
+            message = "a group that may go on is reported each time it closes under skip_till_next_match"
             hint = "give its number, as in B{3} b[], or use partition_contiguity"
-            self._refuse(told, self.query.selection or self.query, hint)
+            self._refuse(message, self.query.selection or self.query, hint)
         again = {**follow, **self._first(node.part, follow)}
         most = "" if node.most is None else node.most
         quantifier = f"{{{node.least},{most}}}" if node.most is not None or node.least > 1 else "*+"[node.least]
@@ -258,16 +258,16 @@ class _Translation:
         mentioned = s.variables_of(condition)
         for name in mentioned:
             if self.components[name].any:
-                told = f"{name} is declared with ANY, where a comparison with NULL counts as true"
-                self._refuse(told, condition, "write a component for each type")
+                message = f"{name} is declared with ANY, where a comparison with NULL counts as true"
+                self._refuse(message, condition, "write a component for each type")
         for name in mentioned & self.negatives:
             if any(isinstance(part, s.Or) for part in s.walk(condition)):
                 self._refuse(f"OR about {name}, which must not occur", condition, "write a query for each part")
         odd = any(isinstance(part, s.IsNull | s.Call | s.Length) for part in s.walk(condition))
         for name in sorted(mentioned - self.negatives - self._always):
             if len(mentioned) > 1 or odd:
-                told = f"'{expression_text(condition)}' has another meaning in SQL where {name} does not occur"
-                self._refuse(told, condition, f"compare {name} with constants only")
+                message = f"'{expression_text(condition)}' has another meaning in SQL where {name} does not occur"
+                self._refuse(message, condition, f"compare {name} with constants only")
 
     @property
     def _always(self) -> frozenset[str]:
@@ -327,8 +327,8 @@ class _Translation:
             mentioned = s.variables_of(each)
             if label in mentioned:
                 if mentioned & later or len(mentioned & self.negatives) > 1:
-                    told = f"'{expression_text(each)}' compares {label} with what comes after it"
-                    self._refuse(told, each, "compare it with earlier events")
+                    message = f"'{expression_text(each)}' compares {label} with what comes after it"
+                    self._refuse(message, each, "compare it with earlier events")
                 parts.append(f"({self.write(each, label)})")
         return f"({' AND '.join(parts) or 'TRUE'})"
 

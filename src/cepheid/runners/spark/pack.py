@@ -72,8 +72,8 @@ def outcome_columns(named: bool) -> str:
     or finds again, the code that does it.
     """
     numbers = (*COUNTS, *LEVELS, *(OWN.values() if named else ()))
-    told = ", ".join(f"{name} bigint NOT NULL" for name in numbers)
-    return f"query int NOT NULL, packed binary, lost double NOT NULL, {told}"
+    columns = ", ".join(f"{name} bigint NOT NULL" for name in numbers)
+    return f"query int NOT NULL, packed binary, lost double NOT NULL, {columns}"
 
 
 def packer(

@@ -221,8 +221,8 @@ def _null_keys(df: DataFrame, queries: list[Any], options: Options) -> list[tupl
     if options.type is not None and all(component.types is not None for component in components):
         types = sorted({name for component in components for name in component.types or ()})
         concerned = F.col(quoted(options.type)).isin(types)
-    told = "is NULL, and it is a key of the query"
-    return [(f"{name} {told}", F.col(quoted(name)).isNull() & concerned) for name in sorted(shared)]
+    message = "is NULL, and it is a key of the query"
+    return [(f"{name} {message}", F.col(quoted(name)).isNull() & concerned) for name in sorted(shared)]
 
 
 def _clocks(df: DataFrame, options: Options) -> list[str]:

@@ -57,8 +57,8 @@ def _match(parts: SparkParts, options: RowOptions, own: list[str], above: Above 
     search = RowLanguage(clause).bind(arrow_schema(rows), replace(options, tz=zone))
     if above is not None and (parts.around or parts.hidden):
         reader = next(iter(above.readers))
-        told = f"query '{reader}' reads '{above.name}', of which Spark computes measures or keys after the search"
-        raise CepheidError(told, hint="on a stream, compute them before: select(..., expr('...').alias('name'))")
+        message = f"query '{reader}' reads '{above.name}', of which Spark computes measures or keys after the search"
+        raise CepheidError(message, hint="on a stream, compute them before: select(..., expr('...').alias('name'))")
     found = match_search(rows, search, options, lambda: row_aspects(search, clause), own, above)
     if above is not None:
         return found

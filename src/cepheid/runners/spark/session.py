@@ -142,8 +142,8 @@ def check_case(df: DataFrame) -> None:
     for name in df.columns:
         other = known.setdefault(name.lower(), name)
         if other != name and setting(df.sparkSession, CASE) != "true":
-            told = f"columns '{other}' and '{name}' differ in case alone, and this session ignores the case of names"
-            raise DataError(told, column=name, hint=f"rename one of them, or set {CASE} to true")
+            message = f"columns '{other}' and '{name}' differ in case alone, and this session ignores the case of names"
+            raise DataError(message, column=name, hint=f"rename one of them, or set {CASE} to true")
 
 
 def without(schema: pa.Schema, name: str | None) -> pa.Schema:

@@ -78,9 +78,9 @@ def _check_connect(session: Session, shards: int) -> None:
         )
     partitions = int(setting(session, PARTITIONS))
     if partitions > shards:
-        told = "%s is %s, but at most %s partitions of this stream can have work: every further one costs a Python "
-        told += "worker and a state store in each micro-batch. Lower it before the stream is started"
-        _log.warning(told, PARTITIONS, partitions, shards)
+        message = "%s is %s, but at most %s partitions of this stream can have work: every further one costs a Python "
+        message += "worker and a state store in each micro-batch. Lower it before the stream is started"
+        _log.warning(message, PARTITIONS, partitions, shards)
 
 
 def listen(session: Session) -> None:
@@ -118,8 +118,8 @@ class Starts:
             if found:
                 self.set_up(execution, found)
         except Exception as error:
-            told = "could not set up the stream (%s); it runs with the settings of the session: see %s and %s"
-            _log.warning(told, error, PARTITIONS, PROVIDER)
+            message = "could not set up the stream (%s); it runs with the settings of the session: see %s and %s"
+            _log.warning(message, error, PARTITIONS, PROVIDER)
 
     def set_up(self, execution: Any, found: list[Announced]) -> None:
         """Sets what the query needs, and compares it with the checkpoint's record; stops it if it cannot go on."""
@@ -130,10 +130,10 @@ class Starts:
         adopted = found[0].adopted(old)
         set_for_query(execution, adopted or max(each.shards for each in found), self.session)
         if adopted is not None:
-            told = (
+            message = (
                 "the checkpoint has %s shards, and the stream continues with these (%s would be chosen for a new one)"
             )
-            _log.info(told, adopted, found[0].shards)
+            _log.info(message, adopted, found[0].shards)
             execution.sparkSessionForStream().conf().set(ADOPTED, str(adopted))
         try:
             check_place(jvm, files, execution.resolvedCheckpointRoot())

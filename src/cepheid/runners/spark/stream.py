@@ -75,8 +75,8 @@ def match_stream(
         if why is not None:
             raise CepheidError(f"this query cannot run on a stream: {why}", hint="add WITHIN, or match a batch")
         if plan.bound.summary is not None and plan.bound.summary.every is None:
-            told = "a stream has no end, so totals without EVERY would never be returned"
-            raise CepheidError(told, hint="add EVERY, for example EVERY 10 minutes, or match a batch")
+            message = "a stream has no end, so totals without EVERY would never be returned"
+            raise CepheidError(message, hint="add EVERY, for example EVERY 10 minutes, or match a batch")
     groups = [[ship(plan, events, name) for name, plan in group] for group in union.spread_alike()]
     if chosen.state is not None and len(groups) > 1:
         raise CepheidError("queries with different keys have separate states", hint="move them one by one")

@@ -64,8 +64,8 @@ class Budget:
             per_event = max(1.0, events.table.nbytes / len(events))
             allowed = int(self.max_bytes / per_event)
             if int(keep.sum()) > allowed:
-                told = f"a shard keeps about {int(keep.sum() * per_event):,} bytes"
-                self.check(told, "max_state_bytes", self.max_bytes)
+                message = f"a shard keeps about {int(keep.sum() * per_event):,} bytes"
+                self.check(message, "max_state_bytes", self.max_bytes)
                 found[STATE_BYTES] = self.first_to_go(keep, codes, allowed, seed)
         return found
 

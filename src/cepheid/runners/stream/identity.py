@@ -174,8 +174,8 @@ def _tell_changes(known: Mapping[str, Known], now: Fingerprint) -> None:
         elif name not in now.queries:
             _log.warning("query '%s' was removed; its state is deleted", name)
         elif changed := changes(known[name].aspects, now.queries[name]):
-            told = "query '%s' has changed (%s): it starts over, with events that are newer than all events so far"
-            _log.warning(told, name, ", ".join(changed))
+            message = "query '%s' has changed (%s): it starts over, with events that are newer than all events so far"
+            _log.warning(message, name, ", ".join(changed))
 
 
 def aspects(plan: Plan, more: Mapping[str, object] | None = None) -> dict[str, str]:

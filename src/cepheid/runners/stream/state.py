@@ -354,8 +354,8 @@ class StreamStep:
         for column in table.schema:
             place = self.schema.get_field_index(column.name)
             if place >= 0 and labelled(self.schema.field(place).type) != labelled(column.type):
-                told = f"the checkpoint holds events whose '{column.name}' is {column.type}"
-                raise DataError(f"{told}, and it is {self.schema.field(place).type} now", hint="cast it as it was")
+                message = f"the checkpoint holds events whose '{column.name}' is {column.type}"
+                raise DataError(f"{message}, and it is {self.schema.field(place).type} now", hint="cast it as it was")
         columns = [
             table.column(column.name).cast(column.type)  # of instants, the zone may be another
             if column.name in table.column_names

@@ -201,10 +201,10 @@ class Lowering:
 
     def raw(self, name: str) -> str:
         """A column of the table as it is; without a name, one that is the same in all rows."""
-        told = f"raw {name}"
-        if told not in self.values:
-            self.values[told] = _told_apart(self.table.column(name)) if name else pa.nulls(self.table.num_rows)
-        return told
+        key = f"raw {name}"
+        if key not in self.values:
+            self.values[key] = _told_apart(self.table.column(name)) if name else pa.nulls(self.table.num_rows)
+        return key
 
     def column(self, inner: s.Expression) -> tuple[str, str]:
         """The values of an expression of one row, for every row: the name of a column, and what they are."""
@@ -237,10 +237,10 @@ class Lowering:
 
     def label_at(self, place: tuple[int, ...]) -> s.Expression:
         """The label of a row that the search finds."""
-        told = f"label at {place}"
-        slot = self.slot(told, 1)
+        key = f"label at {place}"
+        slot = self.slot(key, 1)
         self.ask(j.ASK_LABEL, slot, *place)
-        return self.kept(told, DataType.STRING, (f"literal[counted[{slot}]]", f"counted[{slot}] < 0"))
+        return self.kept(key, DataType.STRING, (f"literal[counted[{slot}]]", f"counted[{slot}] < 0"))
 
     def at_row(self, what: int, place: tuple[int, ...], name: str) -> s.Expression:
         """A column at a row that the search finds."""
@@ -281,13 +281,13 @@ class Lowering:
         bounded = (0, 0) if limit is None else (1, limit)
         self.ask(j.ASK_KEPT, slot, index, int(node.function != "sum"), *bounded)
         value, empty = f"running[{index}]" if kind == REAL else f"counted[{slot + 1}]", f"counted[{slot}] == 0"
-        told = f"{node.function} {index}"
+        key = f"{node.function} {index}"
         if node.function == "count":
-            return self.kept(told, DataType.INT, (f"counted[{slot}]", "False")), WHOLE
+            return self.kept(key, DataType.INT, (f"counted[{slot}]", "False")), WHOLE
         if node.function in ("avg", "mean"):
             mean = f"({value} / counted[{slot}] if counted[{slot}] != 0 else nan)"
-            return self.kept(told, DataType.FLOAT, (mean, empty)), REAL
-        return self.kept(told, DataType.FLOAT if kind == REAL else DataType.INT, (value, empty)), kind
+            return self.kept(key, DataType.FLOAT, (mean, empty)), REAL
+        return self.kept(key, DataType.FLOAT if kind == REAL else DataType.INT, (value, empty)), kind
 
     def check_kept(self, name: str, kind: str, keep: int) -> None:
         """UnfitError for aggregates that the search cannot keep: of other values, and sums that may pass 64 bits."""
