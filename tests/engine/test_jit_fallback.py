@@ -22,7 +22,7 @@ from cepheid import disk_cache
 from cepheid.engine import jit_fallback, precompile
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.kernels import progress
-from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel, names_in
+from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel
 from cepheid.engine.kernels.progress import tell_with
 from cepheid.engine.search import stacks
 
@@ -275,7 +275,7 @@ def test_every_kernel_that_python_calls_is_compiled_beforehand() -> None:
         names = vars(importlib.import_module(found.name))
         for function in names.values():
             if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
-                values = [function.__globals__.get(name) for name in names_in(function.__code__)]
+                values = jit_fallback.named_by(function)
                 kernels = [getattr(value, "__wrapped__", None) if callable(value) else None for value in values]
                 called |= {jit_fallback.full_name(each) for each in [*values, *kernels] if isinstance(each, Kernel)}
     shares = precompile.divided(precompile.EVERY)

@@ -85,6 +85,14 @@ def full_name(kernel: Kernel) -> str:
     return f"{kernel.__module__}.{kernel.__name__}"
 
 
+def named_by(function: FunctionType) -> list[object]:
+    """What a function names, also as a name of a module of the engine."""
+    names = list(names_in(function.__code__))
+    values = [function.__globals__.get(name) for name in names]
+    modules = [value for value in values if isinstance(value, ModuleType) and value.__name__.startswith("cepheid.")]
+    return [*values, *(getattr(module, name, None) for module in modules for name in names)]
+
+
 def module_kernels(module: str) -> list[Kernel]:
     """The kernels that Python calls in a module of the engine, and in those modules whose functions it calls."""
     seen: set[int] = set()
@@ -98,8 +106,8 @@ def module_kernels(module: str) -> list[Kernel]:
         if isinstance(entry, Kernel):
             found.append(entry)
         elif isinstance(value, FunctionType):
-            for name in names_in(value.__code__):
-                visit(value.__globals__.get(name))
+            for named in named_by(value):
+                visit(named)
         elif isinstance(value, type):
             for member in vars(value).values():
                 visit(getattr(member, "__func__", member))
