@@ -124,3 +124,14 @@ def tuples_of(signature: Any) -> Iterator[Any]:
             waiting.extend(each)
             if isinstance(each, types.BaseNamedTuple):
                 yield each
+
+
+def test_what_cannot_be_compiled_leaves_standard_output_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """colorama would set it, and a compiler in another thread would set it back to what it no longer is."""
+    pytest.importorskip("colorama")
+    calls = list[str]()
+    for name in ("init", "reinit", "deinit"):
+        monkeypatch.setattr(f"numba.core.errors.{name}", lambda name=name: calls.append(name))
+    with pytest.raises(numba.TypingError, match="No implementation of function"):
+        numba.njit(lambda: 1 + "x")()  # type: ignore[operator]
+    assert calls == []

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding
 import numba
+from numba.core import config, errors
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -52,6 +53,21 @@ class Contents(NamedTuple):
     constants: Set[str] = frozenset()
     stem: str = ""
     most: int = 1
+
+
+def _as_they_are(_: object, words: str, *__: object, **___: object) -> str:
+    """The words of numba's errors without colours.
+
+    Where colorama is installed, numba writes every error with it, also those that it solves while it compiles.
+    That replaces `sys.stdout` and `sys.stderr` for a moment. A compiler in the background then puts back streams that
+    the program has replaced, or closed, in the meantime.
+    """
+    return words
+
+
+# Where nobody has chosen a scheme of colours, and where numba has found colorama.
+if config.COLOR_SCHEME == "no_color" and hasattr(errors, "HighlightColorScheme"):  # type: ignore[attr-defined]
+    errors.HighlightColorScheme._markup = _as_they_are
 
 
 class _Used:
