@@ -20,8 +20,8 @@ from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.pieces import Piece, can_cut, cut_by_time
-from cepheid.runners.spark.pack import unpacker
 from cepheid.runners.spark.totals import parts_of_pieces
+from cepheid.runners.spark.unpack import unpacker
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import fingerprint
@@ -75,7 +75,8 @@ def stepped(plan: Plan, batches: list[pa.Table], delay: int, shards: int) -> lis
             clocks[shard] = Clock.read(outcome.clock.text(same), same)
             told += [encoded(pa.Table.from_batches([part])) for _, part in outcome.results]
         packed = pa.record_batch({"query": [0] * len(told), "packed": pa.array(told, pa.binary())})
-        for part in unpacker([worker_plan], worker_plan.schema)([packed]):
+        parted = {} if whole_here(plan) else {0: worker_plan}
+        for part in unpacker([None], worker_plan.schema, parted)([packed]):
             rows += part.to_pylist()
     return rows
 

@@ -17,7 +17,7 @@ from cepheid.runners.options import Options
 from cepheid.runners.spark import shard as spark_shard
 from cepheid.runners.spark.chunks import StateChunks
 from cepheid.runners.spark.held import ChunkCache
-from cepheid.runners.spark.pack import TOTAL
+from cepheid.runners.spark.outcome import TOTAL
 from cepheid.runners.spark.shard import Shard, ShardInput, Telling
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream import remembered

@@ -9,9 +9,13 @@ import pytest
 
 from cepheid.errors import CepheidError
 from cepheid.runners.spark import short_errors
+from cepheid.runners.spark.processor import PackedProcessor
 from cepheid.runners.spark.shard import Shard, Telling
 from cepheid.runners.spark.workers import missing_packages, prepare_workers
 from cepheid.runners.stream.identity import Fingerprint
+from cepheid.runners.stream.state import StreamStep
+
+STEP = StreamStep((), (), 0)
 
 
 def session(command, master="local[2]"):
@@ -62,7 +66,7 @@ def test_the_worker_that_starts_a_stream_prints_nothing_more(monkeypatch, capsys
     """Spark's own worker tells what it is doing, with the addresses of objects; ours stops it when it is read."""
     main = sys.modules["__main__"]
     monkeypatch.setattr(main, "print", print, raising=False)
-    packed = pickle.dumps(Shard(None, Fingerprint(1), Telling()))
+    packed = pickle.dumps(PackedProcessor(Shard(STEP, Fingerprint(1), Telling())))
     pickle.loads(packed)
     main.print("as ever")
     monkeypatch.setattr(main, "__file__", "/spark/transform_with_state_driver_worker.py", raising=False)

@@ -36,6 +36,8 @@ def session_for(runner: str) -> Iterator[OnSpark]:
     )
     settings = {"spark.sql.session.timeZone": ZONE, "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
     settings |= {"spark.ui.showConsoleProgress": "false", "spark.local.dir": str(folder / "local")}
+    # Cells are small, and Java's second compiler would take longer than all of them.
+    settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

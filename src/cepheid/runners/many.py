@@ -121,6 +121,13 @@ def dressed(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBat
     return widened(columns, batch.num_rows, schema)
 
 
+def as_result(name: str | None, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Rows of one query's result as rows of the common result; a query without a name is the only one."""
+    if name is not None:
+        return dressed(name, batch, schema)
+    return widened(dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows, schema)
+
+
 def dressed_together(found: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.Schema) -> pa.RecordBatch:
     """Rows of the results of several queries as rows of the common result, query by query.
 

@@ -53,9 +53,7 @@ def common_result(shipments: Iterable[WorkerPlan]) -> pa.Schema:
 
 def result_rows(worker_plan: WorkerPlan, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Rows of one plan's result as rows of the common result."""
-    if worker_plan.name is not None:
-        return many.dressed(worker_plan.name, batch, schema)
-    return many.widened(dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows, schema)
+    return many.as_result(worker_plan.name, batch, schema)
 
 
 def ship_here(plan: Plan, events: pa.Schema, name: str | None = None) -> WorkerPlan:

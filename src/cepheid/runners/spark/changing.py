@@ -19,7 +19,6 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
-from pyspark.sql.types import StringType, StructType
 
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.durations import whole_steps
@@ -29,10 +28,12 @@ from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.chunks import StateChunks, StateMap
-from cepheid.runners.spark.pack import COUNTS, LEVELS, PACKED, TOTAL, Marks, outcome_columns, packer
+from cepheid.runners.spark.outcome import COUNTS, LEVELS, TOTAL, outcome_columns, told
+from cepheid.runners.spark.pack import PACKED, Marks, packer
+from cepheid.runners.spark.processor import PackedProcessor, Variables, text_state
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.settled import settle
-from cepheid.runners.spark.shard import Shard, ShardInput, Telling, came, opened, put_away, told, write_bad
+from cepheid.runners.spark.shard import Shard, ShardInput, Telling, came, opened, put_away, write_bad
 from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.started import Announced, announce
@@ -76,7 +77,7 @@ def match_changing(
     marks = Marks.beside(df.columns, bad)
     packed = _packed(df, marks, bound.lower or bound.time, keys, shards).unionAll(_rows(df, queries, shards))
     aside = str(options.aside) if options.aside is not None else None
-    shard = ChangingShard(serving, Telling(aside=aside))
+    shard = PackedProcessor(ChangingShard(serving, Telling(aside=aside)))
     outcome = packed.groupBy("shard").transformWithStateInPandas(shard, outcome_columns(False), "Append", "None")
     spread = Fingerprint(shards, keys)
     outcome = announce(outcome, Announced(shards, partial(new_record, [spread])))
@@ -133,12 +134,15 @@ class ChangingShard(Shard):
         super().__init__(serving.step, Fingerprint(serving.shards, serving.keys), telling)
         self.serving = serving
 
+    def variables(self) -> Variables:
+        """What it keeps in Spark's store."""
+        return Variables(("clock", "queries"), ("chunks", "keys", "ended"))
+
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
         settle()
         self.handle = handle
-        text = StructType().add("told", StringType())
-        self.clock, self.registered = handle.getValueState("clock", text), handle.getValueState("queries", text)
+        self.clock, self.registered = text_state(handle, "clock"), text_state(handle, "queries")
         chunks, codes, ends = (StateMap(handle, name) for name in ("chunks", "keys", "ended"))
         self.store = StateChunks(chunks, codes, ends)
 

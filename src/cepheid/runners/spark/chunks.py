@@ -18,7 +18,6 @@ from pyspark.sql.types import BinaryType, LongType, StructType
 
 from cepheid.errors import DataError
 from cepheid.runners.checksums import CHECKPOINT, checked, is_older, with_checksum
-from cepheid.runners.stream.idle_keys import are_codes
 
 WITH_CLOCK = 16 << 10  # bytes of chunks that lie with the clock
 _NUMBER = StructType().add("number", LongType())  # schemas as objects: as text, each would go to the JVM to be read
@@ -72,6 +71,8 @@ class StateMap:
 
 def stored(name: str, number: int, packed: bytes) -> bytes:
     """What lies in a map of the state store under a number; an error if it is not what was put there."""
+    from cepheid.runners.stream.idle_keys import are_codes  # the engine, without which Spark may ask what there is
+
     what = f"part {number} of '{name}' in the state of the checkpoint"
     return checked(packed, what, CHECKPOINT, are_codes if name == "keys" else is_older, f"{name} {number}")
 

@@ -23,7 +23,9 @@ from cepheid.runners.languages import StepSearch
 from cepheid.runners.many import common_schema
 from cepheid.runners.options import Options, PatternOptions, StreamOptions
 from cepheid.runners.spark.levels import Source, levels_of
-from cepheid.runners.spark.pack import LATE_EVENT, Marks, named_unpacker, outcome_columns, plain_unpacker
+from cepheid.runners.spark.outcome import outcome_columns
+from cepheid.runners.spark.pack import Marks
+from cepheid.runners.spark.processor import PackedProcessor
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shard import Shard, Telling
@@ -31,6 +33,7 @@ from cepheid.runners.spark.shards import OPEN, shards_for
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.spark.stream import delay_of, metrics_name, observed_outcome, packed_by_shard, silence
+from cepheid.runners.spark.unpack import LATE_EVENT, unpacker
 from cepheid.runners.spark.watermarks import without_watermark
 from cepheid.runners.stream.composed import Level
 from cepheid.runners.stream.identity import (
@@ -136,12 +139,13 @@ def match_incremental(
 
     packed = _packed(df, search, options, (shards, adopts))
     idle = silence(options, search.clock)
-    processor = Shard(step, known, Telling(options.late_events, idle, named=bool(levels), adopts=adopts), levels)
+    telling = Telling(options.late_events, idle, named=bool(levels), adopts=adopts)
+    processor = PackedProcessor(Shard(step, known, telling, levels))
     mode = "None" if idle is None else "ProcessingTime"
     shape = outcome_columns(bool(levels))
     outcome = packed.groupBy("shard").transformWithStateInPandas(processor, shape, "Append", mode)
     outcome = announce(outcome, Announced(shards, partial(record, known), adopts))
-    result, names = step.result, [step.name, *(level.name for level in levels)]
+    result, names = step.result, [step.name if levels else None, *(level.name for level in levels)]
     if levels:
         schemas = {level.name: level.step.shipments[0].schema for level in levels}
         result = common_schema({step.name: step.result, **schemas})
@@ -151,9 +155,8 @@ def match_incremental(
                 f"a column of the result is called '{LATE_EVENT}', as that of late events", hint="rename it"
             )
         result = result.append(pa.field(LATE_EVENT, pa.struct([columns.field(name) for name in late])))
-    observed = observed_outcome(outcome, names if levels else [None], metrics_name(options))
-    unpack = named_unpacker(names, result) if levels else plain_unpacker(result)
-    return observed.mapInArrow(unpack, spark_schema(result))
+    observed = observed_outcome(outcome, names, metrics_name(options))
+    return observed.mapInArrow(unpacker(names, result), spark_schema(result))
 
 
 def _packed(df: DataFrame, search: StepSearch, options: StreamOptions, spread: tuple[int, bool]) -> DataFrame:

@@ -5,10 +5,9 @@ Imported only when a stream is matched: it needs PySpark.
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +15,12 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import StringType, StructType
 
-from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.arrow_bytes import decoded
 from cepheid.runners.spark.chunks import StateChunks, StateMap
 from cepheid.runners.spark.held import HELD
-from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, OWN, SHED_FOR, TOTAL, as_structs
+from cepheid.runners.spark.outcome import told
+from cepheid.runners.spark.processor import Variables, text_state
 from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shards import shards_here
 from cepheid.runners.spark.short_errors import short_errors
@@ -29,9 +28,6 @@ from cepheid.runners.stream.clock import Clock, signed
 from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.incremental import Stepper
-from cepheid.runners.stream.state import Outcome
-
-LEAST = -(2**63)  # stands for a time that is not known yet
 
 
 @dataclass(frozen=True)
@@ -65,9 +61,11 @@ class Shard(StatefulProcessor):
         self.stream = uuid.uuid4().hex
         self.step, self.fingerprint, self.telling, self.idle = step, fingerprint, telling, telling.idle
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        quieten()  # as early as anything of ours runs in a worker
-        self.__dict__.update(state)
+    def variables(self) -> Variables:
+        """What it keeps in Spark's store."""
+        steps = [self.step, *(level.step for level in self.levels)]
+        asked = {"chunks": True, "keys": any(step.keys for step in steps), "ended": any(s.looks_back() for s in steps)}
+        return Variables(("clock",), tuple(name for name, needed in asked.items() if needed))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
@@ -77,13 +75,9 @@ class Shard(StatefulProcessor):
             self.adopt(shards_here(self.fingerprint.shards))
         self.ready = self.step.ready()
         self.above = [replace(level, step=level.step.ready()) for level in self.levels]
-        looks_back = any(step.looks_back() for step in (self.ready, *(level.step for level in self.above)))
-        sleeps = bool(self.ready.keys) or any(level.step.keys for level in self.above)
-        # The schema as an object: as text, it would go to the JVM and back to be read.
-        self.clock = handle.getValueState("clock", StructType().add("told", StringType()))
-        ends = StateMap(handle, "ended") if looks_back else None
-        codes = StateMap(handle, "keys") if sleeps else None
-        self.store = StateChunks(StateMap(handle, "chunks"), codes, ends)
+        self.clock = text_state(handle, "clock")
+        maps = {name: StateMap(handle, name) for name in self.variables().maps}
+        self.store = StateChunks(maps["chunks"], maps.get("keys"), maps.get("ended"))
 
     def adopt(self, shards: int) -> None:
         """There are so many shards, of which this is one, rather than as many as were planned."""
@@ -157,13 +151,6 @@ def put_away(store: StateChunks, stream: str) -> str:
     return HELD.put(store.held, store.remembered, stream, sum(map(len, store.small.values())))
 
 
-def quieten() -> None:
-    """Stops what Spark's own worker would print about the start of every stream. It has no setting for that."""
-    main: Any = sys.modules["__main__"]
-    if str(getattr(main, "__file__", "")).endswith("transform_with_state_driver_worker.py"):
-        main.print = lambda *_: None
-
-
 def came(rows: Iterator[Any]) -> ShardInput:
     """What Spark hands over, put together."""
     tables: list[pa.Table] = []
@@ -188,58 +175,3 @@ def write_bad(folder: str, step: int, bad: Sequence[str]) -> None:
     with files.open_output_stream(f"{name}.new") as stream:
         stream.write("".join(f"{line}\n" for line in bad).encode())
     files.move(f"{name}.new", name)
-
-
-def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool, named: bool = False) -> pd.DataFrame:
-    """The outcome as rows: one with the numbers of the shard, and one for each query, with its matches packed.
-
-    Of queries with names, their numbers are told, too.
-    """
-    late = 0 if outcome.late is None else outcome.late.num_rows
-    clock = outcome.clock
-    whole = {
-        "read": counts.get("read", 0),
-        "irrelevant": counts.get("irrelevant", 0) + outcome.unasked,
-        "malformed": counts.get("malformed", 0),
-        "events": outcome.events,
-        "used": outcome.used,
-        "late": late,
-        "duplicates": outcome.duplicates,
-        "shed": outcome.shed,
-        "matches": outcome.matches,
-        **{name: dict(outcome.shed_for).get(reason, 0) for reason, name in SHED_FOR.items()},
-        "retained": outcome.retained,
-        "state_bytes": outcome.state_bytes,
-        "newest": LEAST if clock.newest is None else clock.newest,
-        "watermark": LEAST if clock.until is None else clock.until,
-    }
-    own = dict.fromkeys(OWN.values() if named else (), 0)
-    rows: list[dict[str, Any]] = [{"query": TOTAL, "packed": None, "lost": outcome.lost, **whole, **own}]
-    nothing = {"lost": 0.0, **dict.fromkeys(whole, 0), "newest": LEAST, "watermark": LEAST, **own}
-    if outcome.late is not None and keep_late:
-        rows.append({"query": LATE, "packed": encoded(as_structs(outcome.late, LATE_EVENT)), **nothing})
-    by_query: dict[int, list[pa.RecordBatch]] = {}
-    for query, batch in outcome.results:
-        by_query.setdefault(query, []).append(batch)
-    numbers = numbers_of_queries(outcome, by_query) if named else {}
-    for query in sorted(by_query.keys() | numbers.keys()):
-        batches = by_query.get(query, [])
-        packed = encoded(pa.Table.from_batches(batches)) if batches else None
-        rows.append({"query": query, "packed": packed, **nothing, **numbers.get(query, {})})
-    return pd.DataFrame(rows, columns=["query", "packed", "lost", *COUNTS, *LEVELS, *own])
-
-
-def numbers_of_queries(outcome: Outcome, by_query: Mapping[int, list[pa.RecordBatch]]) -> dict[int, dict[str, int]]:
-    """The numbers of each query that has any, by column."""
-    came, shed = dict(outcome.used_by), dict(outcome.shed_by)
-    behind, twice = dict(outcome.late_by), dict(outcome.duplicates_by)
-    return {
-        query: {
-            OWN["used"]: came.get(query, 0) - shed.get(query, 0),
-            OWN["late"]: behind.get(query, 0),
-            OWN["duplicates"]: twice.get(query, 0),
-            OWN["shed"]: shed.get(query, 0),
-            OWN["matches"]: sum(batch.num_rows for batch in by_query.get(query, [])),
-        }
-        for query in by_query.keys() | came.keys() | shed.keys() | behind.keys() | twice.keys()
-    }

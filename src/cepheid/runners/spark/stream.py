@@ -22,20 +22,11 @@ from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.bounds import as_time
 from cepheid.runners.spark.levels import Source, levels_of
-from cepheid.runners.spark.pack import (
-    BEAT,
-    COUNTS,
-    LATE_EVENT,
-    OWN,
-    PACKED,
-    RUN_POOL,
-    Marks,
-    outcome_columns,
-    packer,
-    unpacker,
-)
+from cepheid.runners.spark.outcome import COUNTS, OWN, RUN_POOL, outcome_columns
+from cepheid.runners.spark.pack import BEAT, PACKED, Marks, packer
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.shards import OPEN, shards_for
+from cepheid.runners.spark.unpack import LATE_EVENT, unpacker
 from cepheid.runners.spark.watermarks import without_watermark
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.budget import Budget
@@ -254,6 +245,7 @@ def _stepped(
     df: DataFrame, group: Sequence[WorkerPlan], shipments: Sequence[WorkerPlan], running: Running
 ) -> DataFrame:
     """What the shards of some of the plans report, one state for all of these."""
+    from cepheid.runners.spark.processor import PackedProcessor
     from cepheid.runners.spark.shard import Shard, Telling
 
     options, early = running.options, running.reading.early
@@ -272,7 +264,7 @@ def _stepped(
     aside = str(running.reading.options.aside) if running.reading.options.aside is not None else None
     named = shipments[0].name is not None
     telling = Telling(options.late_events, idle, aside, named, running.adopts)
-    shard = Shard(step, running.fingerprint, telling, running.levels)
+    shard = PackedProcessor(Shard(step, running.fingerprint, telling, running.levels))
     mode = "None" if idle is None else "ProcessingTime"
     first = None
     if options.state is not None:
@@ -327,11 +319,12 @@ def _results(outcome: DataFrame, shipments: Sequence[WorkerPlan], result: pa.Sch
     """The rows of the result; the numbers go to Spark's observed metrics."""
     from pyspark.sql import functions as F
 
-    observed = observed_outcome(outcome, [worker_plan.name for worker_plan in shipments], metrics)
-    parted = [number for number, worker_plan in enumerate(shipments) if not whole_here(worker_plan.plan)]
+    names = [worker_plan.name for worker_plan in shipments]
+    observed = observed_outcome(outcome, names, metrics)
+    parted = {number: each for number, each in enumerate(shipments) if not whole_here(each.plan)}
     if parted:
         # All shards share one clock, so that their parts of a bucket come out in the same micro-batch: to add them up
         # they only have to meet in one task.
-        together = F.when(F.col("query").isin(parted), F.col("query").cast("long")).otherwise(F.xxhash64("packed"))
+        together = F.when(F.col("query").isin([*parted]), F.col("query").cast("long")).otherwise(F.xxhash64("packed"))
         observed = observed.repartition(together)
-    return observed.mapInArrow(unpacker(shipments, result), spark_schema(result))
+    return observed.mapInArrow(unpacker(names, result, parted), spark_schema(result))

@@ -276,7 +276,7 @@ class StreamStep:
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The attributes by which keys can sleep, if they can."""
-        return parting_attributes(self.plans)
+        return parting_attributes([worker_plan.plan for worker_plan in self.shipments])
 
     def gone(self, until: int) -> int:
         """The latest time that no match completing after `until` can need."""
@@ -321,12 +321,12 @@ class StreamStep:
 
     def looks_back(self) -> bool:
         """Must a step know where earlier matches ended (NON-OVERLAP), or what they add up to (SUMMARISE)?"""
-        modes = [plan.bound.output.mode for plan in self.plans]
+        modes = [worker_plan.plan.bound.output.mode for worker_plan in self.shipments]
         return s.OutputMode.NON_OVERLAP in modes or self.adds_up()
 
     def adds_up(self) -> bool:
         """Are totals asked for, so that buckets wait for their end even where no event does?"""
-        return any(plan.bound.summary is not None for plan in self.plans)
+        return any(worker_plan.plan.bound.summary is not None for worker_plan in self.shipments)
 
     def known(self, clock: Clock, number: int, worker_plan: WorkerPlan) -> Known:
         """What the state knows of a query."""
