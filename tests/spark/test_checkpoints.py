@@ -1,7 +1,7 @@
 """Whole checkpoints of earlier versions, as Spark left them: a stream goes on from them.
 
-`checkpoints/format-3.tar.xz` was written by the version before format 4, by PySpark 4.3.0: the query below, 2 shards,
-over the first half of the events below, in 2 files; with the matches that it had written by then.
+`checkpoints/format-N.tar.xz` was written by a version that wrote format N, with PySpark 4.3.0 (old_checkpoints.py): the
+query below, 2 shards, over the first half of the events below, in 2 files; with the matches that it had written.
 """
 
 import tarfile
@@ -33,7 +33,7 @@ def unpacked(name: str, folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{"shards": 2}, {}], ids=["shards given", "shards of the checkpoint"])
-@pytest.mark.parametrize("name", ["format-3.tar.xz"])
+@pytest.mark.parametrize("name", sorted(each.name for each in FOLDER.glob("*.tar.xz")))
 def test_a_stream_goes_on_from_a_checkpoint_of_an_earlier_version(spark, tmp_path, caplog, name, options):
     """Where no number of shards is given, a new stream has another one than this checkpoint: it keeps its own."""
     caplog.set_level("INFO", "cepheid.stream")

@@ -79,6 +79,26 @@ def test_a_cluster_whose_nodes_are_killed_writes_every_match_once(tmp_path, seed
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_two_drivers_on_one_checkpoint_write_every_match_once(tmp_path):
+    """The second is started by mistake, while the first still runs: Spark's logs let one of them do a micro-batch."""
+    feed = Feed(tmp_path, SEED, most=60)
+    first = Driver.start(feed, "local[1,4]")
+    try:
+        assert first.wait_for(lambda: first.commits() >= 1)
+        second = Driver.start(feed, "local[1,4]")
+        try:
+            both = second.commits() + 4
+            assert second.wait_for(lambda: second.commits() >= both)
+            given = second.finish()
+        finally:
+            second.end()
+    finally:
+        first.end()
+    assert rows(written(tmp_path / "out")) == rows(cepheid.match(given, {"absent": ABSENT}))
+
+
+@pytest.mark.slow
 def test_a_sink_that_fails_and_a_source_that_replays_lose_nothing(spark, tmp_path):
     """A sink that fails after writing gets the same micro-batch again; by its number it writes over what it wrote."""
     table = events(600)

@@ -23,12 +23,16 @@ from verification.matrix import Case, Cell, OnSpark, in_memory, rows_of
 
 ZONE = "America/New_York"
 ROWS_OF_A_FILE = 6
+# Spark waits 10 or 15 seconds for its own processes, which a busy machine may not be able to start by then.
+BUSY = ("failed to connect back", "CANNOT_OPEN_SOCKET", "exited unexpectedly", "Could not connect")
+ATTEMPTS = 3
 
 
 @contextmanager
 def session_for(runner: str) -> Iterator[OnSpark]:
     """A session as users have it, in a zone whose clocks are put, and the function that runs cells in it."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "300")
     logging.getLogger("SQLQueryContextLogger").disabled = True  # it prints the errors that we read
     folder = Path(tempfile.mkdtemp())
     builder = (
@@ -53,13 +57,18 @@ def session_for(runner: str) -> Iterator[OnSpark]:
 def run(session: Any, cell: Cell, case: Case, folder: Path) -> list[str]:
     """What a cell finds; errors that Spark reports for us are ours. What no table in memory can run is not tried."""
     in_memory(cell._replace(runner="local", engine="auto"), case, 0)
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "in").mkdir(parents=True)
-    try:
-        return RUN[cell.runner](session, cell, case, folder)
-    except PySparkException as error:
-        ours = re.search(r"(?:QueryError|EngineError|DataError|LimitError|CepheidError): (.*)", str(error))
-        raise CepheidError(ours[1]) if ours else error from error
+    for attempt in range(ATTEMPTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "in").mkdir(parents=True)
+        try:
+            return RUN[cell.runner](session, cell, case, folder)
+        except PySparkException as error:
+            ours = re.search(r"(?:QueryError|EngineError|DataError|LimitError|CepheidError): (.*)", str(error))
+            if ours:
+                raise CepheidError(ours[1]) from error
+            if attempt == ATTEMPTS - 1 or not any(each in str(error) for each in BUSY):
+                raise AssertionError(f"{error}"[:1500]) from None
+    raise AssertionError("attempts do not end")
 
 
 def written(case: Case, folder: Path, low: int, high: int) -> None:
