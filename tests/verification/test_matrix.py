@@ -14,7 +14,7 @@ from cepheid.engine.engines import ENGINES
 from verification import page
 from verification.areas import AREAS
 from verification.matrix import IN_MEMORY, Cell, cells, outcome_of
-from verification.run import cases_of_next_round, keep_failure
+from verification.run import FEWEST, cases_of_next_round, keep_failure
 
 CELLS = {runner: [cell for cell in cells() if cell.runner == runner] for runner in IN_MEMORY}
 
@@ -39,16 +39,19 @@ def test_every_engine_has_cells_that_agree() -> None:
 def test_the_record_goes_on() -> None:
     """The number of cases follows from how long the newest round took, and the page adds up what was recorded."""
     area = AREAS[0]
-    assert cases_of_next_round(area, []) == area.first
+    assert cases_of_next_round(area, []) == {}
     line = {"area": area.name, "property": "p", "cases": 40, "asked": 40, "seconds": 20.0, "seed": 1, "failed": False}
-    assert cases_of_next_round(area, [line]) == 160
-    assert cases_of_next_round(area, [{**line, "seconds": 180.0}]) == 20
+    line |= {"processor": 15.0}
+    assert cases_of_next_round(area, [line]) == {"p": 160}
+    slow = {**line, "property": "q", "seconds": 120.0}
+    assert cases_of_next_round(area, [line, slow]) == {"p": 120, "q": 20}
+    assert cases_of_next_round(area, [line, {**slow, "seconds": 1200.0}])["q"] == FEWEST
     kept: dict[str, Any] = {"areas": {}, "cells": {}}
     page.add_cases(kept["areas"], [{**line, "at": "2026-01-02 03:04", "commit": "c"}] * 2)
     cell = {"cell": Cell(), "at": "2026-01-02", "commit": "c", "detail": "", "state": "agrees"}
     page.add_cells(kept["cells"], [cell, {**cell, "cell": Cell(engine="queues"), "state": "refused", "detail": "why"}])
     text = page.page_of(json.loads(json.dumps(kept)))
-    assert "| engines, plain | 80 | 10,000 | 1 | 0 | 2026-01-02 | 2026-01-02 |" in text
+    assert "| engines, plain | 80 | 10,000 | 1 | 80 | 0 | 160 | 2026-01-02 | 2026-01-02 | c |" in text
     assert "query text, queues, rows: why" in text
 
 
