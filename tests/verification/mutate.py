@@ -3,10 +3,10 @@
     python tests/verification/mutate.py --number 20 [--target reference] [--seed 1] [--record build/verification]
 
 A change is one of the rules of `changes` at one place of a target's functions, drawn by a seed. The tests are collected
-once, as plain Python. First each test runs by itself and records which functions it calls. Then, for each change, a
-copy of the process replaces the code of the changed function and runs the tests that call it, the fastest first, until
-one fails. A change is caught if a test fails or does not end. `mutations.jsonl` in the record's folder has a line for
-each change; `mutations.json` beside this file names those that nobody caught, with the reason if there is one.
+once, as plain Python. First each test of the target runs by itself and records which functions it calls. Then, for each
+change, a copy of the process replaces the code of the changed function and runs the tests that call it, the fastest
+first, until one fails. A change is caught if a test fails or does not end. `mutations.jsonl` in the record's folder has
+a line for each change.
 """
 
 from __future__ import annotations
@@ -40,26 +40,68 @@ ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "cepheid"
 ENGINE = "tests/engine"
 SEARCH = "engine/search"
-LONGEST = 20.0  # seconds of processor time of a test: slower ones do not run
-ENOUGH = 90  # seconds of processor time after which a change has survived, or a test does not end
+LONGEST = 5.0  # seconds of processor time of a test: slower ones do not run
+ENOUGH = 60  # seconds of processor time after which a change has survived, or a test does not end
 
-# Modules below src/cepheid whose functions are changed.
+
+class Target(NamedTuple):
+    """Modules below src/cepheid whose functions are changed, and the tests that should notice: files, or one's name."""
+
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def contract(*engines: str) -> tuple[str, ...]:
+    """What every engine must do, for some."""
+    properties = ("it_agrees_with_the_reference", "it_can_be_cut_anywhere", "retained_events_are_enough")
+    return tuple(f"{ENGINE}/test_contract.py::test_{name}[{engine}]" for engine in engines for name in properties)
+
+
+def files(folder: str, *names: str) -> tuple[str, ...]:
+    """Files of tests."""
+    return tuple(f"{folder}/test_{name}.py" for name in names)
+
+
+IMPRECISE = files(ENGINE, "imprecise_agrees", "imprecise_confidence", "imprecise_data", "existence")
 TARGETS = {
-    "reference": ("engine/reference",),
-    "stacks": (f"{SEARCH}/stacks.py",),
-    "runs": (f"{SEARCH}/runs",),
-    "lazy": (f"{SEARCH}/lazy",),
-    "queues": (f"{SEARCH}/queues",),
-    "intervals": (f"{SEARCH}/intervals",),
-    "points": (f"{SEARCH}/points",),
-    "row patterns": (f"{SEARCH}/row_pattern",),
-    "Flink patterns": (f"{SEARCH}/flink", "plan/flink_lowering.py"),
-    "live": ("engine/incremental",),
-    "output": ("engine/output", "engine/retention.py"),
+    "reference": Target(
+        ("engine/reference",),
+        (
+            *("tests/reference", "tests/flink/test_answers_of_flink.py", "tests/rows/test_other_systems.py"),
+            *(*files(ENGINE, "existence", "maximal", "overlap", "totals"), *contract("sequence", "runs", "queues")),
+        ),
+    ),
+    "stacks": Target(
+        (f"{SEARCH}/stacks.py",),
+        (*files(ENGINE, "sequence", "negation", "any_and_null_keys"), *contract("sequence")),
+    ),
+    "runs": Target(
+        (f"{SEARCH}/runs",),
+        (
+            *files(ENGINE, "runs", "runs_automaton", "expressions", "compressed", "running_sums"),
+            *contract("runs", "states", "backtrack"),
+        ),
+    ),
+    "lazy": Target((f"{SEARCH}/lazy",), (*files(ENGINE, "lazy", "negation"), *contract("lazy-tree", "lazy-chain"))),
+    "queues": Target((f"{SEARCH}/queues",), (*files(ENGINE, "queues", "censored"), *contract("queues"))),
+    "intervals": Target((f"{SEARCH}/intervals",), (*IMPRECISE, *contract("intervals"))),
+    "points": Target((f"{SEARCH}/points",), (*IMPRECISE, *contract("points"))),
+    "row patterns": Target((f"{SEARCH}/row_pattern",), ("tests/rows", f"{ENGINE}/test_contract.py::test_row_")),
+    "Flink patterns": Target(
+        (f"{SEARCH}/flink", "plan/flink_lowering.py"), ("tests/flink", f"{ENGINE}/test_contract.py::test_flink_")
+    ),
+    "live": Target(
+        ("engine/incremental",),
+        (
+            *files(ENGINE, "incremental", "live_agrees", "dict_door", "result_rows"),
+            *("tests/runners/test_live.py", "tests/rows/test_pushed_rows.py", "tests/flink/test_pushed.py"),
+        ),
+    ),
+    "output": Target(
+        ("engine/output", "engine/retention.py"),
+        (*files(ENGINE, "maximal", "overlap", "retain", "imprecise_top"), *files("tests/reference", "output")),
+    ),
 }
-# Tests that may notice: in memory, without Spark and without processes of their own.
-TESTS = ("tests/reference", "tests/flink", "tests/rows", "tests/partial", ENGINE)
-TESTS += tuple(f"tests/runners/test_{name}.py" for name in ("incremental_steps", "live", "stream_bounds"))
 
 
 class Mutation(NamedTuple):
@@ -157,7 +199,7 @@ def mutations(module: Path) -> list[Mutation]:
 
 def modules_of(target: str) -> list[Path]:
     """The modules of a target."""
-    places = [SOURCE / name for name in TARGETS[target]]
+    places = [SOURCE / name for name in TARGETS[target].modules]
     return [each for place in places for each in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
 
 
@@ -207,35 +249,37 @@ def functions_of(mutation: Mutation) -> set[Place]:
 
 
 class Session:
-    """The collected tests, and what each of them calls."""
+    """The collected tests, and what those of a target call."""
 
     def __init__(self, items: list[pytest.Item], record: Path) -> None:
         self.items = {item.nodeid: item for item in items}
         self.record = record
         self.failed: str | None = None
-        self.calls: dict[str, tuple[float, list[Place]]] = {}
+        self.calls: dict[str, tuple[float, set[Place]]] = {}
 
     def run(self, item: pytest.Item) -> None:
         """Runs one test by itself."""
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
 
-    def measure(self) -> None:
-        """Runs every test once, in a copy of the process, and keeps how long it takes and which functions it calls."""
-        kept = self.record / f"calls-{commit()}.jsonl"
+    def measure(self, target: str) -> None:
+        """Runs each test of a target, in a copy of the process: how long it takes and which functions it calls."""
+        kept = self.record / f"calls {target} {commit()}.jsonl"
         if not kept.exists():
             writing = kept.with_suffix(".new")
-            self.apart(lambda: self.measured(writing), None)
+            items = [item for name, item in self.items.items() if name.startswith(TARGETS[target].tests)]
+            self.apart(lambda: self.measured(items, writing), None)
             writing.rename(kept)
+        self.calls.clear()
         for line in kept.read_text().splitlines():
             name, seconds, failed, places = json.loads(line)
             if not failed and seconds < LONGEST and name in self.items:
-                self.calls[name] = seconds, [tuple(place) for place in places]
+                self.calls[name] = seconds, {tuple(place) for place in places}
 
-    def measured(self, kept: Path) -> int:
+    def measured(self, items: list[pytest.Item], kept: Path) -> int:
         """Writes a line for each test."""
         source = str(SOURCE)
         with kept.open("w") as lines:
-            for name, item in self.items.items():
+            for item in items:
                 seen: set[CodeType] = set()
 
                 def called(frame: FrameType, event: str, _: Any, seen: set[CodeType] = seen) -> None:
@@ -249,7 +293,7 @@ class Session:
                 sys.setprofile(None)
                 seconds = time.process_time() - begin
                 places = [place_of(code) for code in seen if code.co_filename.startswith(source)]
-                lines.write(json.dumps([name, seconds, self.failed, places]) + "\n")
+                lines.write(json.dumps([item.nodeid, seconds, self.failed, places]) + "\n")
                 lines.flush()
         return 0
 
@@ -275,7 +319,7 @@ class Session:
     def catches(self, mutation: Mutation) -> str | None:
         """Which test notices a change, or None."""
         places = functions_of(mutation)
-        able = sorted((seconds, name) for name, (seconds, calls) in self.calls.items() if places & set(calls))
+        able = sorted((seconds, name) for name, (seconds, calls) in self.calls.items() if places & calls)
         caught = self.record / "caught.txt"
         caught.write_text("")
 
@@ -310,8 +354,8 @@ class Plugin:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.session = Session(session.items, self.record)
-        self.session.measure()
         for target in self.targets:
+            self.session.measure(target)
             self.try_target(target, self.session)
         return True
 
@@ -344,7 +388,8 @@ def main() -> None:
     plugin = Plugin(asked.target or list(TARGETS), asked.number, asked.seed, asked.record)
     leave_out = ["--ignore-glob=*_large.py", "--ignore-glob=*_learn.py", "-k", "not ctrl_c"]
     plain = ["-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "-s", "--capture=no"]
-    raise SystemExit(pytest.main([*plain, *leave_out, *TESTS], plugins=[plugin]))
+    tests = {name.partition("::")[0] for target in plugin.targets for name in TARGETS[target].tests}
+    raise SystemExit(pytest.main([*plain, *leave_out, *sorted(tests)], plugins=[plugin]))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python tests/verification/page.py [--record build/verification]
 
-`cases.jsonl` and `cells.jsonl` of the record are added up in record.json beside this file, which is kept with the
-sources, and are then renamed, so that nothing counts twice.
+`cases.jsonl` and `cells.jsonl` of the record are added up in record.json and cells.txt beside this file, which are kept
+with the sources, and are then renamed, so that nothing counts twice. cells.txt has what became of each cell.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from verification import kept_cells
 from verification.areas import AREAS
-from verification.matrix import Cell, cells
+from verification.matrix import Cell
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "verification.md"
@@ -54,8 +55,11 @@ MATRIX = """
 
 `python tests/verification/fill.py --minutes 60` runs cells of the matrix. A cell is a language, an engine, an output, a
 kind of uncertainty, a kind of data, a kind of table and a runner. Each case compares the result with the reference
-evaluator. In the tables, a number is the number of cases that agree. `-` marks cells that are refused with an error,
-and the reason is below the table. `0` marks cells that were not run yet.
+evaluator. In the tables, a number is the number of cases that agree. `-` marks cells that are all refused with an
+error, and the most frequent reason is below the table. `(3 left)` says that three cells were not run yet.
+
+| Runner | Cells | Agree | Refused | Differ | Not run |
+|---|---|---|---|---|---|
 """
 
 
@@ -85,7 +89,9 @@ def add_cells(kept: dict[str, dict[str, Tally]], lines: Iterable[dict[str, Any]]
             tally[line["state"]] = tally.get(line["state"], 0) + 1
             tally |= {"last": line["at"], "commit": line["commit"]}
             if line["state"] == "refused":
-                tally["reason"] = line["detail"]
+                tally.pop("reason", None)  # of older records
+                reasons = tally.setdefault("reasons", {})
+                reasons[line["detail"]] = reasons.get(line["detail"], 0) + 1
 
 
 def place(cell: Cell, rows: tuple[str, ...], column: str) -> str:
@@ -93,37 +99,57 @@ def place(cell: Cell, rows: tuple[str, ...], column: str) -> str:
     return " | ".join([", ".join(getattr(cell, name) for name in rows), getattr(cell, column)])
 
 
-def table_of(title: str, tallies: dict[str, Tally]) -> str:
+def reason_of(tally: Tally) -> str:
+    """Why most of the refused cases of a place are refused."""
+    reasons = tally.get("reasons") or {tally["reason"]: 1}
+    return str(max(reasons, key=lambda reason: (reasons[reason], reason)))
+
+
+def table_of(title: str, tallies: dict[str, Tally], kept: kept_cells.Kept) -> str:
     """A table of the page, with the reasons of refusals."""
     rows, column = TABLES[title]
-    places: dict[str, dict[str, Tally | None]] = defaultdict(dict)
-    for cell in cells():
+    left: dict[str, dict[str, int]] = defaultdict(dict)  # cells of each place that were not run
+    for cell, counts in kept.items():
         row, _, head = place(cell, rows, column).partition(" | ")
-        places[row][head] = tallies.get(f"{row} | {head}")
-    heads = list(dict.fromkeys(head for row in places.values() for head in row))
+        left[row][head] = left[row].get(head, 0) + (not counts)
+    heads = list(dict.fromkeys(head for row in left.values() for head in row))
     lines = [f"| {' and '.join(rows)} | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
-    reasons: Counter[str] = Counter()
-    for row, found in places.items():
+    reasons: list[str] = []
+    for row, found in left.items():
         shown = []
         for head in heads:
-            tally = found.get(head)
             if head not in found:
                 shown.append("")
-            elif tally and (tally.get("agrees") or tally.get("differs")):
-                shown.append(
-                    f"{tally.get('agrees', 0):,}" + (f" ({tally['differs']} differ)" if "differs" in tally else "")
-                )
-            elif tally:
-                shown.append("-")
-                reasons[f"{row}, {head}: {tally['reason']}"] += 1
-            else:
-                shown.append("0")
+                continue
+            tally = tallies.get(f"{row} | {head}", {})
+            number = f"{tally.get('agrees', 0):,}"
+            if not found[head] and "agrees" not in tally and "differs" not in tally:
+                number = "-"
+                reasons.append(f"{row}, {head}: {reason_of(tally)}")
+            shown.append(
+                number
+                + (f" ({tally['differs']} differ)" if "differs" in tally else "")
+                + (f" ({found[head]} left)" if found[head] else "")
+            )
         lines.append(f"| {row} | {' | '.join(shown)} |")
-    told = "".join(f"- {reason}\n" for reason in sorted(reasons))
-    return f"\n### {title}\n\n" + "\n".join(lines) + "\n" + (f"\nRefused:\n\n{told}" if told else "")
+    listed = "".join(f"- {reason}\n" for reason in sorted(reasons))
+    return f"\n### {title}\n\n" + "\n".join(lines) + "\n" + (f"\nRefused:\n\n{listed}" if listed else "")
 
 
-def page_of(kept: dict[str, Any]) -> str:
+def runners_of(kept: kept_cells.Kept) -> str:
+    """The lines of the table of runners: cells by what became of them."""
+    tallies: dict[str, Counter[str]] = defaultdict(Counter)
+    for cell, counts in kept.items():
+        states = ("differs", "agrees", "refused")
+        tallies[cell.runner][next((state for state in states if counts[state]), "not run")] += 1
+    heads = ("agrees", "refused", "differs", "not run")
+    return "".join(
+        f"| {runner} | {found.total():,} | {' | '.join(f'{found[head]:,}' for head in heads)} |\n"
+        for runner, found in tallies.items()
+    )
+
+
+def page_of(kept: dict[str, Any], by_cell: kept_cells.Kept) -> str:
     """The whole page."""
     text = HEAD
     for area in AREAS:
@@ -136,9 +162,9 @@ def page_of(kept: dict[str, Any]) -> str:
         shown += [f"{min(cases for cases, _ in properties):,}", str(sum(not passed for _, passed in properties))]
         shown += [f"{60 * tally['cases'] / max(tally['processor'], 0.1):,.0f}"]
         text += f"| {' | '.join([*shown, tally['since'], tally['last'], tally['commit']])} |\n"
-    text += MATRIX
+    text += MATRIX + runners_of(by_cell)
     for title in TABLES:
-        text += table_of(title, kept["cells"].get(title, {}))
+        text += table_of(title, kept["cells"].get(title, {}), by_cell)
     return text
 
 
@@ -150,8 +176,11 @@ def main() -> None:
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"areas": {}, "cells": {}}
     add_cases(kept["areas"], lines_of(record / "cases.jsonl"))
     add_cells(kept["cells"], lines_of(record / "cells.jsonl"))
+    by_cell = kept_cells.read()
+    kept_cells.add(by_cell, lines_of(record / "cells.jsonl"))
+    kept_cells.write(by_cell)
     KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-    PAGE.write_text(page_of(kept))
+    PAGE.write_text(page_of(kept, by_cell))
     for name in ("cases", "cells"):
         file = record / f"{name}.jsonl"
         if file.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cepheid.engine.engines import ENGINES
-from verification import page
+from verification import kept_cells, page
 from verification.areas import AREAS
-from verification.matrix import IN_MEMORY, Cell, cells, outcome_of
+from verification.matrix import DATA, IN_MEMORY, Cell, cells, outcome_of
 from verification.run import FEWEST, cases_of_next_round, keep_failure
 
 CELLS = {runner: [cell for cell in cells() if cell.runner == runner] for runner in IN_MEMORY}
@@ -49,10 +50,28 @@ def test_the_record_goes_on() -> None:
     kept: dict[str, Any] = {"areas": {}, "cells": {}}
     page.add_cases(kept["areas"], [{**line, "at": "2026-01-02 03:04", "commit": "c"}] * 2)
     cell = {"cell": Cell(), "at": "2026-01-02", "commit": "c", "detail": "", "state": "agrees"}
-    page.add_cells(kept["cells"], [cell, {**cell, "cell": Cell(engine="queues"), "state": "refused", "detail": "why"}])
-    text = page.page_of(json.loads(json.dumps(kept)))
+    refused = {"state": "refused", "detail": "why"}
+    lines = [cell, *({**cell, "cell": Cell(engine="queues", data=data), **refused} for data in DATA)]
+    page.add_cells(kept["cells"], lines)
+    by_cell: kept_cells.Kept = {each: Counter() for each in cells() if each.uncertainty == "none"}
+    kept_cells.add(by_cell, lines)
+    text = page.page_of(json.loads(json.dumps(kept)), by_cell)
     assert "| engines, plain | 80 | 10,000 | 1 | 80 | 0 | 160 | 2026-01-02 | 2026-01-02 | c |" in text
-    assert "query text, queues, rows: why" in text
+    assert "query text, queues, none: why" not in text, "not all cells are run"
+    assert "| query text, auto | 1 (" in text
+    by_cell = {each: counts for each, counts in by_cell.items() if each in {Cell(*line["cell"]) for line in lines}}
+    assert "- query text, queues, rows: why" in page.page_of(kept, by_cell)
+
+
+def test_what_became_of_cells_is_kept(tmp_path: Path) -> None:
+    kept = kept_cells.read(tmp_path / "none.txt")
+    assert not any(kept.values())
+    kept_cells.add(kept, [{"cell": Cell(), "state": "agrees"}, {"cell": Cell(data="ties"), "state": "refused"}] * 2)
+    kept_cells.add(kept, [{"cell": Cell(data="ties"), "state": "differs"}])
+    kept_cells.write(kept, tmp_path / "cells.txt")
+    again = kept_cells.read(tmp_path / "cells.txt")
+    assert again == kept
+    assert again[Cell(data="ties")] == Counter(refused=2, differs=1)
 
 
 def test_a_failure_is_kept_with_its_command(tmp_path: Path) -> None:
