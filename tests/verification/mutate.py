@@ -11,6 +11,7 @@ a line for each change.
 
 from __future__ import annotations
 
+import _thread
 import argparse
 import ast
 import gc
@@ -255,6 +256,7 @@ class Session:
         self.items = {item.nodeid: item for item in items}
         self.record = record
         self.failed: str | None = None
+        self.called: set[CodeType] = set()
         self.calls: dict[str, tuple[float, set[Place]]] = {}
 
     def run(self, item: pytest.Item) -> None:
@@ -278,21 +280,30 @@ class Session:
     def measured(self, items: list[pytest.Item], kept: Path) -> int:
         """Writes a line for each test."""
         source = str(SOURCE)
+
+        def called(frame: FrameType, event: str, _: Any) -> None:
+            if event == "call":
+                self.called.add(frame.f_code)
+
+        start = _thread.start_new_thread
+
+        def started(function: Callable[[], None], arguments: tuple[()]) -> int:
+            def profiled() -> None:
+                sys.setprofile(called)
+                function()
+
+            return start(profiled, arguments)
+
+        _thread.start_new_thread = started  # searches run in threads of their own
         with kept.open("w") as lines:
             for item in items:
-                seen: set[CodeType] = set()
-
-                def called(frame: FrameType, event: str, _: Any, seen: set[CodeType] = seen) -> None:
-                    if event == "call":
-                        seen.add(frame.f_code)
-
-                self.failed = None
+                self.failed, self.called = None, set()
                 begin = time.process_time()
                 sys.setprofile(called)
                 self.run(item)
                 sys.setprofile(None)
                 seconds = time.process_time() - begin
-                places = [place_of(code) for code in seen if code.co_filename.startswith(source)]
+                places = [place_of(code) for code in self.called if code.co_filename.startswith(source)]
                 lines.write(json.dumps([item.nodeid, seconds, self.failed, places]) + "\n")
                 lines.flush()
         return 0
