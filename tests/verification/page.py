@@ -2,8 +2,9 @@
 
     python tests/verification/page.py [--record build/verification]
 
-`cases.jsonl` and `cells.jsonl` of the record are added up in record.json and cells.txt beside this file, which are kept
-with the sources, and are then renamed, so that nothing counts twice. cells.txt has what became of each cell.
+`cases.jsonl`, `cells.jsonl` and `mutations.jsonl` of the record are added up in record.json, cells.txt (what became of
+each cell) and mutations.json beside this file, which are kept with the sources, and are then renamed, so that nothing
+counts twice. In mutations.json you write why no test can notice a change.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from verification.matrix import Cell
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "verification.md"
 KEPT = HERE / "record.json"
+MUTATIONS = HERE / "mutations.json"  # by change: the target, what caught it, and the reason if nothing can
 # The tables of the page: a title, and the dimensions of rows and columns. Each adds up the cells that it does not show.
 TABLES = {
     "Languages and uncertainty, by runner": (("language", "uncertainty"), "runner"),
@@ -60,6 +62,16 @@ error, and the most frequent reason is below the table. `(3 left)` says that thr
 
 | Runner | Cells | Agree | Refused | Differ | Not run |
 |---|---|---|---|---|---|
+"""
+
+CHANGES = """
+## Changes of the source that tests notice
+
+`python tests/verification/mutate.py` changes a comparison, a number, a jump or the like at a drawn place of the
+reference or an engine, and runs the tests of that part until one fails.
+
+| Part | Changes | Caught | Explained | Open |
+|---|---|---|---|---|
 """
 
 
@@ -149,7 +161,32 @@ def runners_of(kept: kept_cells.Kept) -> str:
     )
 
 
-def page_of(kept: dict[str, Any], by_cell: kept_cells.Kept) -> str:
+def add_mutations(kept: dict[str, Tally], lines: Iterable[dict[str, Any]]) -> None:
+    """Adds drawn changes; what caught a change the newest time counts, and a reason stays."""
+    for line in lines:
+        shown = [" ".join(line[name].split()) for name in ("before", "after")]
+        change = f"{line['module'].removeprefix('src/cepheid/')}, {line['function']}: `{shown[0]}` -> `{shown[1]}`"
+        reason = kept.get(change, {}).get("reason")
+        kept[change] = {"target": line["target"], "caught": line["caught"]} | ({"reason": reason} if reason else {})
+
+
+def mutations_of(kept: dict[str, Tally]) -> str:
+    """The section on changes of the source, with those that nothing notices."""
+    targets: dict[str, Counter[str]] = defaultdict(Counter)
+    listed = []
+    for change, tally in sorted(kept.items()):
+        state = "caught" if tally["caught"] else "explained" if "reason" in tally else "open"
+        targets[tally["target"]][state] += 1
+        if state != "caught":
+            listed.append(f"- {change}. {tally.get('reason', 'Open.')}\n")
+    text = CHANGES
+    for target, states in targets.items():
+        shown = [states.total(), states["caught"], states["explained"], states["open"]]
+        text += f"| {target} | {' | '.join(map(str, shown))} |\n"
+    return text + (f"\nNot caught:\n\n{''.join(listed)}" if listed else "")
+
+
+def page_of(kept: dict[str, Any], by_cell: kept_cells.Kept, mutations: dict[str, Tally]) -> str:
     """The whole page."""
     text = HEAD
     for area in AREAS:
@@ -162,7 +199,7 @@ def page_of(kept: dict[str, Any], by_cell: kept_cells.Kept) -> str:
         shown += [f"{min(cases for cases, _ in properties):,}", str(sum(not passed for _, passed in properties))]
         shown += [f"{60 * tally['cases'] / max(tally['processor'], 0.1):,.0f}"]
         text += f"| {' | '.join([*shown, tally['since'], tally['last'], tally['commit']])} |\n"
-    text += MATRIX + runners_of(by_cell)
+    text += mutations_of(mutations) + MATRIX + runners_of(by_cell)
     for title in TABLES:
         text += table_of(title, kept["cells"].get(title, {}), by_cell)
     return text
@@ -180,8 +217,11 @@ def main() -> None:
     kept_cells.add(by_cell, lines_of(record / "cells.jsonl"))
     kept_cells.write(by_cell)
     KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-    PAGE.write_text(page_of(kept, by_cell))
-    for name in ("cases", "cells"):
+    mutations = json.loads(MUTATIONS.read_text()) if MUTATIONS.exists() else {}
+    add_mutations(mutations, lines_of(record / "mutations.jsonl"))
+    MUTATIONS.write_text(json.dumps(mutations, indent=1, sort_keys=True) + "\n")
+    PAGE.write_text(page_of(kept, by_cell, mutations))
+    for name in ("cases", "cells", "mutations"):
         file = record / f"{name}.jsonl"
         if file.exists():
             with (record / f"{name}-counted.jsonl").open("a") as counted:

@@ -55,12 +55,27 @@ def test_the_record_goes_on() -> None:
     page.add_cells(kept["cells"], lines)
     by_cell: kept_cells.Kept = {each: Counter() for each in cells() if each.uncertainty == "none"}
     kept_cells.add(by_cell, lines)
-    text = page.page_of(json.loads(json.dumps(kept)), by_cell)
+    text = page.page_of(json.loads(json.dumps(kept)), by_cell, {})
     assert "| engines, plain | 80 | 10,000 | 1 | 80 | 0 | 160 | 2026-01-02 | 2026-01-02 | c |" in text
     assert "query text, queues, none: why" not in text, "not all cells are run"
     assert "| query text, auto | 1 (" in text
     by_cell = {each: counts for each, counts in by_cell.items() if each in {Cell(*line["cell"]) for line in lines}}
-    assert "- query text, queues, rows: why" in page.page_of(kept, by_cell)
+    assert "- query text, queues, rows: why" in page.page_of(kept, by_cell, {})
+
+
+def test_changes_of_the_source_are_listed_unless_caught() -> None:
+    line = {"module": "src/cepheid/engine/x.py", "function": "f", "before": "a <\n b", "after": "a", "target": "runs"}
+    kept: dict[str, Any] = {}
+    page.add_mutations(kept, [{**line, "caught": None}])
+    assert "| runs | 1 | 0 | 0 | 1 |\n\nNot caught:\n\n- engine/x.py, f: `a < b` -> `a`. Open.\n" in page.mutations_of(
+        kept
+    )
+    kept["engine/x.py, f: `a < b` -> `a`"]["reason"] = "Speed only."
+    page.add_mutations(kept, [{**line, "caught": None}, {**line, "function": "g", "caught": "test_g"}])
+    text = page.mutations_of(kept)
+    assert "| runs | 2 | 1 | 1 | 0 |" in text
+    assert "Speed only." in text
+    assert "x.py, g" not in text
 
 
 def test_what_became_of_cells_is_kept(tmp_path: Path) -> None:
