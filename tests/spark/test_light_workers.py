@@ -3,16 +3,21 @@
 import pickle
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+
+pytest.importorskip("pyspark")
+
 from pyspark import cloudpickle
 
 import cepheid
 from cepheid.engine.choose import make_plan
 from cepheid.language.schema import Schema
+from cepheid.runners.arrow_bytes import decoded
 from cepheid.runners.options import Options
-from cepheid.runners.spark.pack import Marks, packer
+from cepheid.runners.spark.pack import Marks, packed_rows, packer
 from cepheid.runners.spark.processor import PackedProcessor
 from cepheid.runners.spark.shard import Shard, Telling
 from cepheid.runners.spark.unpack import unpacker
@@ -68,3 +73,43 @@ def test_what_lies_in_the_store_is_known_before_a_task_runs(text, maps):
     shard = pickle.loads(planned.packed)
     shard.step = shard.step.ready()
     assert shard.variables() == planned.variables
+
+
+class Value:
+    """A value, or a map, of the state store."""
+
+    told: tuple[str] | None = None
+
+    def exists(self) -> bool:
+        return self.told is not None
+
+    def get(self) -> tuple[str] | None:
+        return self.told
+
+    def update(self, told: tuple[str]) -> None:
+        self.told = told
+
+
+def test_a_task_unpacks_the_shard_and_calls_it():
+    """Rows of a micro-batch, and a state that was moved."""
+    work = pickle.loads(pickle.dumps(processor("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 RETURN b.ts AS at")))
+    opened: dict[str, Value] = {}
+    work.init(
+        SimpleNamespace(
+            getValueState=lambda name, _: opened.setdefault(name, Value()),
+            getMapState=lambda name, *_: opened.setdefault(name, Value()),
+        )
+    )
+    assert set(opened) == {*work.variables.values, *work.variables.maps}
+    table = pa.table([[1, 2, 9], ["A", "B", "A"], [1, 1, 1]], schema=COLUMNS)
+    table = table.append_column("__shard", pa.array([0, 0, 0], pa.int32()))
+    rows = packed_rows(table, "ts", Marks("__shard"), 1).to_pandas()
+    (found,) = work.handleInputRows((0,), iter([rows]), None)
+    packed = [decoded(each) for each in found["packed"] if each is not None]
+    assert [row["at"] for part in packed for row in part.to_pylist()] == [2]
+    moved = pickle.loads(work.packed)
+    moved.clock = Value()
+    work.processor = moved
+    state = rows.assign(kind="clock", number=0, packed=b"{}")
+    work.handleInitialState((0,), state, None)
+    assert moved.clock.told == ("{}",)
