@@ -148,7 +148,8 @@ def lay_down(head: Int64s, latest: int, begin: int, number: int) -> None:
         if place == first or facts[TIME, event] != side[TIME, place - 1]:
             instant += 1
             if head[CONTIGUOUS] == 1 and place > first:
-                note_chance(side, facts[ORDINAL, event] == facts[ORDINAL, chosen[place - 1]] + 1, first, place, instant)
+                adjacent = facts[ORDINAL, event] == facts[ORDINAL, chosen[place - 1]] + 1
+                note_chance(side, adjacent, first, place, int(instant))
         side[INSTANT, place], side[CHANCE, place] = instant, -1
     copy_columns(head, chosen, begin, end)
 
