@@ -5,6 +5,7 @@ Call by call they tell what the long way tells, which reads every event as a tab
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 
 import cepheid
-from cepheid.engine.incremental import by_runs, by_stacks, linking, own_sides, queries, side_by_side
+from cepheid.engine.incremental import by_runs, by_stacks, linking, own_sides, queries, side_by_side, stepping
 from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.arrow_rows import TypeNumbers
 from cepheid.engine.incremental.queries import refusal
@@ -234,6 +235,22 @@ def test_a_key_with_many_events_keeps_its_search(shape: str, monkeypatch: pytest
         assert (core.head[linking.SIDES] > 1) == (few == 1 and not later)
         found += live.finish()
     assert rows_of(kept) == rows_of(anew)
+
+
+@pytest.mark.skipif(COMPILES, reason="compiled kernels read the flag itself")
+@pytest.mark.parametrize("few", [1, 10_000])
+@pytest.mark.parametrize("shape", ["any match", "next match", "group"])
+def test_a_search_that_is_stopped_begins_again(shape: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread's search is stopped, and this one with it: what it has found until then is not reported twice."""
+    monkeypatch.setattr(queries, "FEW_EVENTS", few)
+    events = [{"ts": time, "type": "ABC"[time % 3], "id": 1, "x": time % 5} for time in range(40)]
+    found = []
+    for stopped in (False, True):
+        flags = itertools.cycle([1, 0, 0] if stopped else [0])
+        monkeypatch.setattr(stepping, "stop_flag", lambda flags=flags: next(flags))
+        live = cepheid.live(SHAPES[shape], {"ts": int, "type": str, "id": int, "x": int})
+        found.append([live.send(event) for event in events] + [live.finish()])
+    assert found[0] == found[1]
 
 
 def test_types_are_told_apart_to_the_letter() -> None:
