@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.engine.incremental import alike
+from cepheid.engine.values import constants
 
 EVENTS, DELAY = 240, 3
 NUMBERS = [0.5, 1.5, -0.0, 0.0, 7.0, float("nan"), None]
@@ -75,8 +76,8 @@ def check(asked: dict[str, str], table: pa.Table, size: int, restores: int = 20)
         assert sorted(repr(row[name]) for row in found if row["query"] == name) == sorted(map(repr, alone)), text
 
 
-def queries(pattern: str, condition: str, constants: list[Any]) -> dict[str, str]:
-    texts = [f"PATTERN {pattern} WHERE [id] AND {condition.format(each)} WITHIN 20" for each in constants]
+def queries(pattern: str, condition: str, values: list[Any]) -> dict[str, str]:
+    texts = [f"PATTERN {pattern} WHERE [id] AND {condition.format(each)} WITHIN 20" for each in values]
     return {f"q{number}": text for number, text in enumerate(texts)}
 
 
@@ -122,7 +123,7 @@ def test_a_search_looks_for_no_pairs_of_values_that_no_query_asks_for() -> None:
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 def test_many_values_are_several_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alike, "MOST_VALUES", 4)
-    monkeypatch.setattr(alike, "AT_ONCE", 50)
+    monkeypatch.setattr(constants, "AT_ONCE", 50)
     asked = queries("SEQ(A a, B b, C c)", "b.x = {} AND a.x < b.x", list(range(10)))
     assert len(live_of(asked, events()).resident.cores) == 3
     check(asked, events(), 60)
@@ -130,8 +131,8 @@ def test_many_values_are_several_searches(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_limit_of_matches_is_that_of_each_query() -> None:
     table = pa.table({"ts": range(40), "type": ["A", "B"] * 20, "id": [1] * 40, "x": [1, 1, 2, 2] * 10})
-    for condition, constants in (("a.x = {}", [1, 2]), ("a.x > {}", [0, 1])):
-        asked = queries("SEQ(A a, B b)", condition, constants)
+    for condition, values in (("a.x = {}", [1, 2]), ("a.x > {}", [0, 1])):
+        asked = queries("SEQ(A a, B b)", condition, values)
         alone = [cepheid.match(table, text, time="ts").num_rows for text in asked.values()]
         live = cepheid.live(asked, table.schema, time="ts", max_matches=max(alone))
         assert live.send(table).num_rows + live.finish().num_rows == sum(alone)

@@ -8,7 +8,6 @@ both find, and nothing else, if the queries differ in nothing else.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,36 +21,34 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.core import Core, PushedMatches, some_of
 from cepheid.engine.incremental.queries import decided
 from cepheid.engine.limits import check_limit
-from cepheid.engine.values.columnwise import condition
+from cepheid.engine.values.constants import CONSTANT, WithConstant, answers, with_constant
 from cepheid.engine.values.plain import value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
-from cepheid.language.schema import DataType
-from cepheid.language.typing import type_of
 from cepheid.plan.physical import Plan
 
 WINDOW = "window"  # the longest a match may last is a constant, too
-CONSTANT = s.Name("constant")  # what stands for it where two conditions are compared
+WINDOW_SHAPE = s.Comparison("<", s.Name("duration"), CONSTANT)
 FEW_ROWS = 16  # values that are read one by one
 MOST_VALUES = 64  # that one search looks for: they are a part of its compiled condition
 MOST_WEAKEST = 32  # searches among which one is looked for that finds the matches of a query
-AT_ONCE = 1 << 20  # answers of conditions about matches
 _ANY = {s.Strategy.SKIP_TILL_ANY}
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _LARGER = {">": 1, ">=": 1, "<": -1, "<=": -1, "=": 0}  # are larger constants on the right stricter?
-_COMPARED = {DataType.INT: (int, float), DataType.FLOAT: (int, float), DataType.STRING: (str,)}
-_PLAIN = s.Attribute | s.Reference | s.Literal | s.Arithmetic | s.Negative | s.Comparison
 
 
 class Varied(NamedTuple):
     """A condition with a constant in which queries may differ."""
 
-    shape: s.Expression  # with CONSTANT in its place
-    value: Any
+    condition: WithConstant
     stricter: int  # 1: larger constants are stricter; -1: smaller ones; 0: no other one is
     expression: s.Expression
     variable: str  # of one of its events
     sums: bool = False  # is a whole number added to it, which may go past 64 bits?
+
+    @property
+    def value(self) -> Any:
+        """The constant."""
+        return self.condition.value
 
     def finds(self, other: Varied) -> bool:
         """Does it hold wherever the same condition with another constant does?"""
@@ -104,7 +101,7 @@ def what_is_asked(plan: Plan) -> Asked | None:
         replace(each, conditions=tuple(part for part in each.conditions if part not in known))
         for each in plan.scan.takes
     ]
-    window = Varied(s.Name(WINDOW), bound.window.length, -1, s.Name(WINDOW), "")
+    window = Varied(WithConstant(WINDOW_SHAPE, bound.window.length, True), -1, WINDOW_SHAPE, "")
     return Asked(repr((match, takes, plan.scan.every_event)), {**varied, WINDOW: window})
 
 
@@ -120,57 +117,35 @@ def _varied(plan: Plan) -> dict[str, Varied]:
     single = {each.variable for each in bound.positives if not each.kleene}
     found: dict[str, list[Varied]] = {}
     for conjunct in bound.conjuncts:
-        varied = _with_constant(conjunct, bound) if conjunct.variables and conjunct.variables <= single else None
+        varied = _varied_by(conjunct, bound) if conjunct.variables and conjunct.variables <= single else None
         if varied is not None:
-            found.setdefault(f"{varied.shape!r} {type(varied.value).__name__}", []).append(varied)
+            found.setdefault(varied.condition.name, []).append(varied)
     return {shape: own[0] for shape, own in found.items() if len(own) == 1}
 
 
-def _with_constant(conjunct: Conjunct, bound: BoundQuery) -> Varied | None:
-    node = conjunct.expression
-    if not isinstance(node, s.Comparison) or node.operator not in _FLIPPED:
+def _varied_by(conjunct: Conjunct, bound: BoundQuery) -> Varied | None:
+    found = with_constant(conjunct.expression, bound.schema)
+    if found is None or found.shape.operator not in _LARGER:
         return None
-    inside = list(s.walk(node))
-    literals = [each for each in inside if isinstance(each, s.Literal)]
-    if len(literals) != 1 or not all(isinstance(each, _PLAIN) for each in inside):
+    shape, value, whole = found
+    alone = shape.right == CONSTANT
+    stricter = _LARGER[shape.operator] * (1 if alone else _direction(shape.right))
+    if stricter and isinstance(value, str):
         return None
-    if any(isinstance(each, s.Attribute) and each.default is not None for each in inside):
+    # A search can look for several values of one event, of the type that its attribute has.
+    if not stricter and (not conjunct.own or not alone or (whole and isinstance(value, float))):
         return None
-    (literal,) = literals
-    if literal in s.walk(node.left):
-        node = s.Comparison(_FLIPPED[node.operator], node.right, node.left)
-    kinds = {type_of(side, bound.schema) for side in (node.left, node.right)}
-    value = literal.value
-    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    if not all(kind in _COMPARED and isinstance(value, _COMPARED[kind]) for kind in kinds):
-        return None
-    stricter, sums, shape = _LARGER[node.operator], False, _with_hole(node, literal)
-    if node.right != literal:
-        direction = _direction(node.right, literal)
-        if direction == 0 or stricter == 0:
-            return None
-        stricter, sums = stricter * direction, type_of(node.right, bound.schema) is DataType.INT
-    if isinstance(value, str) and stricter:
-        return None
-    one_event = conjunct.own and DataType.INT in kinds and isinstance(value, float)
-    if stricter == 0 and (not conjunct.own or one_event):
-        return None
-    return Varied(shape, value, stricter, conjunct.expression, min(conjunct.variables), sums)
+    return Varied(found, stricter, conjunct.expression, min(conjunct.variables), whole and not alone)
 
 
-def _direction(node: s.Expression, literal: s.Literal) -> int:
+def _direction(node: s.Expression) -> int:
     """Does a sum grow with the constant in it (1), or shrink (-1)? 0: it is no such sum."""
     match node:
-        case s.Arithmetic("+", left, right) if literal in (left, right):
+        case s.Arithmetic("+", left, right) if CONSTANT in (left, right):
             return 1
-        case s.Arithmetic("-", _, right) if right == literal:
+        case s.Arithmetic("-", _, right) if right == CONSTANT:
             return -1
     return 0
-
-
-def _with_hole(node: s.Expression, literal: s.Literal) -> s.Expression:
-    return CONSTANT if node == literal else s.rebuild(node, lambda inner: _with_hole(inner, literal))
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
@@ -220,7 +195,7 @@ class Group:
         matches = len(found.known)
         which = np.ones((len(self.numbers), matches), bool)
         for varied, values, numbers in self._tests:
-            if varied.shape == s.Name(WINDOW):
+            if varied.expression is WINDOW_SHAPE:
                 answers = search.durations(found)[None, :] < np.array(values)[:, None]
                 answers[values.index(max(values))] = True  # the search itself looked at the longest
             else:
@@ -239,29 +214,14 @@ class Group:
     ) -> npt.NDArray[np.bool_]:
         """Of which matches a condition holds with each of some constants."""
         matches, columns = len(found.known), dict[tuple[str, str], pa.Array]()
-        for node in s.walk(varied.shape):
+        shape = varied.condition.shape
+        for node in s.walk(shape):
             if isinstance(node, s.Attribute):
                 rows = events_at(
                     found, self.searched.bound.place_of[node.of.variable], len(self.searched.bound.positives)
                 )
                 columns[node.of.variable, node.name] = value_column(column_of(log, rows, node.name, schema))
-        constants = pa.array(values, pa.string() if isinstance(values[0], str) else None)
-        answers = np.empty((len(values), matches), bool)
-        block = max(1, AT_ONCE // matches)
-        for begin in range(0, len(values), block):
-            number = min(block, len(values) - begin)
-            of_match = pa.array(np.tile(np.arange(matches), number))
-            of_value = pa.array(np.repeat(np.arange(begin, begin + number), matches))
-
-            def resolve(node: Any, of_match: pa.Array = of_match, of_value: pa.Array = of_value) -> pa.Array:
-                if node == CONSTANT:
-                    return constants.take(of_value)
-                return columns[node.of.variable, node.name].take(of_match)
-
-            held = condition(varied.shape, resolve)
-            held = held.combine_chunks() if isinstance(held, pa.ChunkedArray) else held
-            answers[begin : begin + number] = held.to_numpy(zero_copy_only=False).reshape(number, matches)
-        return answers
+        return answers(shape, values, matches, lambda node: columns[node.of.variable, node.name])
 
 
 def events_at(found: PushedMatches, place: int, places: int) -> Int64s:
