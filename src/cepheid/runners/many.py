@@ -122,7 +122,7 @@ def dressed(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBat
 
 
 def dressed_together(found: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows of the results of several queries as rows of the common result, query by query.
+    """Rows of the results of several queries as rows of the common result, query by query in the order of its columns.
 
     One batch has the columns of all queries once: with a batch for each, a hundred queries take ten thousand columns.
 
@@ -131,6 +131,7 @@ def dressed_together(found: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.S
     >>> dressed_together({"first": [batch], "other": [batch]}, common).column("other").to_pylist()
     [None, {'x': 3}]
     """
+    found = {name: found[name] for name in schema.names if name in found}
     rows = {name: sum(batch.num_rows for batch in batches) for name, batches in found.items()}
     total = sum(rows.values())
     nothing: dict[pa.DataType, pa.Array] = {}  # a column without values, by its type
