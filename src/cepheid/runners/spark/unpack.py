@@ -55,10 +55,10 @@ def unpacker(
                         together.setdefault(name, []).append(part)
                         cells += part.num_rows * len(schema)
                 if cells > CELLS_AT_ONCE:
-                    yield in_order(together, schema)
+                    yield dressed_together(together, schema)
                     together, cells = {}, 0
         if together:
-            yield in_order(together, schema)
+            yield dressed_together(together, schema)
         for query, tables in parts.items():
             assert parted
             for part in totals_of(parted[query], tables):
@@ -76,8 +76,3 @@ def totals_of(worker_plan: WorkerPlan, parts: Sequence[pa.Table]) -> Iterable[pa
     assert bound.summary is not None
     assert worker_plan.events is not None
     return as_batches(finished(bound, added_up(parts, bound.summary), worker_plan.events), worker_plan.schema)
-
-
-def in_order(together: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows of queries with names as rows of the common result, in the order of its columns."""
-    return dressed_together({name: together[name] for name in schema.names if name in together}, schema)
