@@ -30,7 +30,7 @@ from cepheid.plan.physical import Plan
 WINDOW = "window"  # the longest a match may last is a constant, too
 WINDOW_SHAPE = s.Comparison("<", s.Name("duration"), CONSTANT)
 FEW_ROWS = 16  # values that are read one by one
-MOST_VALUES = 64  # that one search looks for: they are a part of its compiled condition
+MOST_VALUES = 32  # that one search looks for: they are a part of its compiled condition
 MOST_WEAKEST = 32  # searches among which one is looked for that finds the matches of a query
 _ANY = {s.Strategy.SKIP_TILL_ANY}
 _LARGER = {">": 1, ">=": 1, "<": -1, "<=": -1, "=": 0}  # are larger constants on the right stricter?
