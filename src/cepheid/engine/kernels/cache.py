@@ -13,6 +13,7 @@ import platform
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ if config.COLOR_SCHEME == "no_color" and hasattr(errors, "HighlightColorScheme")
 
 def read_or_compiled(function: Callable[..., Any], signature: Any, options: dict[str, Any], contents: Contents) -> Any:
     """The compiled function: read, or compiled and written where that is possible."""
+    _load_arrays()
     dispatcher: Any = numba.njit(**options)(function)
     dispatcher._cache = _Files(*_name(function, signature, contents), contents.most)
     dispatcher.compile(signature)
@@ -72,6 +74,25 @@ def read_or_compiled(function: Callable[..., Any], signature: Any, options: dict
 def exists(function: Callable[..., Any], signature: Any, contents: Contents) -> bool:
     """Is there a compiled form of the function, as its contents are now?"""
     return disk_cache.exists(*_name(function, signature, contents), _kinds())
+
+
+@cache
+def _load_arrays() -> None:
+    """Loads numba's functions of arrays without scipy.linalg.
+
+    Numba imports that to see whether it is there, which takes a fifth of a first call. What needs it imports it still.
+    """
+    if "numba.np.arraymath" in sys.modules or find_spec("scipy") is None:
+        return
+    from numba.np import linalg
+
+    look = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        from numba.np import arraymath
+    finally:
+        linalg.ensure_blas = look
+    arraymath.ensure_blas = look
 
 
 class _Files(NullCache):
