@@ -92,7 +92,7 @@ def _load_arrays() -> None:
         from numba.np import arraymath
     finally:
         linalg.ensure_blas = look
-    arraymath.ensure_blas = look
+    vars(arraymath)["ensure_blas"] = look
 
 
 class _Files(NullCache):

@@ -73,17 +73,17 @@ def kernels_in_use() -> bool:
 def cached(function: Callable[..., Any], signature: Any, options: dict[str, Any], contents: Contents) -> Any:
     """The compiled function: read, or compiled and written where that is possible."""
     numba()
-    from cepheid.engine.kernels import cache
+    from cepheid.engine.kernels.cache import read_or_compiled
 
     _Numba.kernels += 1
-    return cache.read_or_compiled(function, signature, options, contents)
+    return read_or_compiled(function, signature, options, contents)
 
 
 def is_cached(function: Callable[..., Any], signature: Any, contents: Contents) -> bool:
     """Is there a compiled form of the function, as its contents are now?"""
-    from cepheid.engine.kernels import cache
+    from cepheid.engine.kernels.cache import exists
 
-    return cache.exists(function, signature, contents)
+    return exists(function, signature, contents)
 
 
 def register(function: Any, generate: Any) -> None:

@@ -139,6 +139,8 @@ def compile_cases(
         call, compiled = called_by_number(predicate_signature()), True
     elif names:
         call, compiled = _kept_plain(source, functions)
+    elif not COMPILES:
+        call, compiled = _plain(source, functions)
     else:
         with _compiling:
             call, compiled = _compiled(source, functions)
@@ -181,7 +183,7 @@ def _plain(source: str, functions: tuple[tuple[str, object], ...]) -> tuple[Any,
 @lru_cache(maxsize=256)
 def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[object, bool]:
     """Compiled once per process; what numba refuses, or would take minutes for, runs as plain Python in a kernel."""
-    if len(source) > LONGEST_SOURCE and COMPILES:
+    if len(source) > LONGEST_SOURCE:
         refused = f"its source has {len(source):,} characters, and compiling it would take minutes"
     else:
         namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba().njit(call) for name, call in functions}}
@@ -209,6 +211,8 @@ def _kept_plain(source: str, functions: tuple[tuple[str, object], ...]) -> tuple
 
 def _called_from_kernels(plain: Any) -> Any:
     """A function that numba could not compile, in a form that compiled kernels can still call."""
+    if not COMPILES:
+        return plain
     from cepheid.engine.values.in_object_mode import called_as_python
 
     signature = predicate_signature()

@@ -113,7 +113,7 @@ def evaluate_by_number(number: int, case: int, at: object, counted: object, runn
 @lru_cache(maxsize=1)
 def called_by_number(signature: object) -> Any:
     """The function that kernels call for all conditions that run as Python: compiled, or from the cache."""
-    from cepheid.engine.values import in_object_mode as forms
+    import cepheid.engine.values.in_object_mode as forms
 
     compiled = in_the_background(lambda: cached(forms.judged_by_number, signature, {}, Contents({forms.__file__})))
     return handed_over(compiled, signature)
