@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 import cepheid
+from bench.draws import draw_sequence, draw_stream
 from bench.measure import on_one_core, print_table, save
-from bench.search import draw_query, draw_stream
 
 EVENTS = 20_000
 MATCHES = 300_000
@@ -103,7 +103,7 @@ def compare(seed: int, events: int, imprecise: bool = False) -> Compared | None:
         ways = {method: {"method": method} for method in METHODS} | {"points": {"engine": "points"}}
     else:
         table, _ = draw_stream(draw, events)
-        text = draw_query(draw)
+        text = draw_sequence(draw).text
 
     def run(**options: Any) -> float:
         return seconds_of(lambda: cepheid.match(table, text, **options, **fixed))
