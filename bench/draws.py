@@ -292,6 +292,7 @@ def _clause(draw: random.Random) -> str:
     weights = [ON_ROWS, ON_ROWS, ON_PATHS, ON_PATHS, INTERPRETED] if draw.random() < 0.15 else [ON_ROWS, ON_PATHS]
     defined = [f"{label} AS {draw.choice(draw.choice(weights))}" for label in LABELS if draw.random() < 0.75]
     measures = [f"{each} AS m{at}" for at, each in enumerate(draw.sample(MEASURES, 3))]
+    measures += [] if rows else ["count(*) AS taken"]  # it tells how long matches are
     partition, within = draw.choice(["", "PARTITION BY id"]), draw.choice(["", "", "WITHIN 100", "WITHIN 1000"])
     options = draw.choice([""] * 8 + ["OPTIONS (use_longest_match = true)"])
     options = "OPTIONS (output_partial = true)" if within and not rows and draw.random() < 0.15 else options

@@ -15,10 +15,12 @@ from __future__ import annotations
 import json
 import random
 import resource
+import signal
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,9 +34,10 @@ from bench.measure import RESULTS, on_one_core, print_table
 EVENTS = 100_000
 SECONDS = 5.0  # for one query
 MATCHES = 500_000
+FEW_MATCHES = 10_000  # of a query that has too many to list them in its time
 STEEP = 4.5  # times the time for twice the events
-SHORT = 0.02  # seconds
-COMPILING = 1.0  # seconds: longer than the conditions of a query take to compile
+SHORT = 0.05  # seconds: what takes less is not asked how it grows
+COMPILING = 2.0  # seconds: longer than the conditions of a query take to compile
 MEMORY = 8 << 30  # bytes: a search of hours shall not end with the machine
 
 
@@ -66,34 +69,58 @@ def events_in(found: pa.Table) -> int:
             listed += int(pc.sum(pc.list_value_length(column)).as_py() or 0)
         elif pa.types.is_struct(column.type):
             listed += len(column)
+    if "taken" in found.column_names:  # the rows of a match of a clause
+        listed += int(pc.sum(found.column("taken")).as_py() or 0)
     return listed
 
 
+class Spent(KeyboardInterrupt):
+    """A query has used its seconds of the processor; it stops as it stops for Ctrl-C."""
+
+
+def interrupt(*_: object) -> None:
+    """What the timer of the processor calls."""
+    raise Spent
+
+
+def timed(call: Callable[[], Any], seconds: float) -> tuple[float, str, int, int]:
+    """What a call took of the processor, how it ended, and how many matches and events it listed.
+
+    The processor's time limits it, not the clock: other work on the machine does not end a query.
+    """
+    begin = time.process_time()
+    try:
+        signal.setitimer(signal.ITIMER_PROF, seconds, 0.2)
+        try:
+            found = call()
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    except Spent:
+        return time.process_time() - begin, "timeout", 0, 0
+    except (cepheid.CepheidError, MemoryError) as error:
+        why = (str(error) or "MemoryError").splitlines()[0][:90]
+        return time.process_time() - begin, f"refused: {why}", 0, 0
+    taken = time.process_time() - begin
+    if isinstance(found, int):
+        return taken, "done", found, 0
+    facts = json.loads((found.schema.metadata or {}).get(b"cepheid", b"{}"))
+    return taken, "cut short" if facts.get("truncated") else "done", found.num_rows, events_in(found)
+
+
 def run(seed: int, seconds: float, events: int = EVENTS, kind: str = "") -> Seen:
-    """One draw. What is quick is run twice, since the first run compiles the conditions of the query."""
+    """One draw. The second of two runs counts, since the first compiles the conditions of the query."""
     draw, kind = random.Random(seed), kind or list(KINDS)[seed % len(KINDS)]
     table, stream = draw_stream(draw, events)
     drawn = KINDS[kind](draw)
-    limits: dict[str, Any] = {"timeout": seconds, "max_matches": MATCHES}
+    options = {"max_matches": MATCHES, **drawn.options}
     if kind in ("sequence", "expression") and "SUMMARISE" not in drawn.text:
-        limits["truncate"] = True
-    taken, matches, listed, outcome = 0.0, 0, 0, "done"
-    for _ in range(2):
-        begin = time.process_time()
-        try:
-            found: Any = cepheid.match(table, drawn.query, **{**limits, **drawn.options})
-            taken = time.process_time() - begin
-            matches = found if isinstance(found, int) else found.num_rows
-            listed = 0 if isinstance(found, int) else events_in(found)
-            facts = json.loads((getattr(found, "schema", pa.schema([])).metadata or {}).get(b"cepheid", b"{}"))
-            outcome = "cut short" if facts.get("truncated") else "done"
-        except cepheid.TimeoutReached:
-            outcome = "timeout"
-        except (cepheid.CepheidError, MemoryError) as error:
-            outcome = f"refused: {(str(error) or 'MemoryError').splitlines()[0][:90]}"
-        taken = time.process_time() - begin
-        if taken > COMPILING or outcome.startswith("refused"):
-            break
+        options["truncate"] = True
+    found = timed(partial(cepheid.match, table, drawn.query, **options), COMPILING + seconds)
+    if found[1] == "timeout" and "truncate" in options:  # it may be that there is no end to what it lists
+        options["max_matches"] = FEW_MATCHES
+    if found[1] in ("done", "cut short") or options["max_matches"] == FEW_MATCHES:
+        found = timed(partial(cepheid.match, table, drawn.query, **options), seconds)
+    taken, outcome, matches, listed = found
     return Seen(seed, kind, drawn.text, stream, outcome, taken, matches, events, listed)
 
 
@@ -106,8 +133,8 @@ class Growth:
 
     @property
     def time(self) -> float:
-        """How many times as long twice the events take; what is too short to be measured counts as SHORT."""
-        return max(self.twice.seconds, SHORT) / max(self.once.seconds, SHORT)
+        """How many times as long twice the events take; 1 if it was not tried."""
+        return self.twice.seconds / self.once.seconds
 
     @property
     def result(self) -> float:
@@ -162,6 +189,7 @@ def main(
 ) -> list[Growth]:
     """Draws until the time is over; saves each as it comes, and prints what they were like."""
     on_one_core()
+    signal.signal(signal.SIGPROF, interrupt)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for warm in ("SEQ(T0 a, T1 b)", "SEQ(T0 a, T1+ b[])"):  # compile first
         cepheid.match(draw_stream(random.Random(0), 5_000)[0], f"PATTERN {warm} WHERE [id] WITHIN 100")
@@ -171,7 +199,7 @@ def main(
         while time.perf_counter() < until and len(found) < draws:
             number = seed + len(found)
             once = run(number, seconds, events, kind)
-            again = growing and once.outcome == "done"
+            again = growing and once.outcome == "done" and once.seconds > SHORT
             found.append(Growth(once, run(number, 5 * seconds, 2 * events, kind) if again else once))
             kept.write(json.dumps([asdict(found[-1].once), asdict(found[-1].twice)]) + "\n")
             kept.flush()
