@@ -77,7 +77,7 @@ def test_single_rows_find_what_the_table_does(case: RowCase, delay: int, data: s
     whole = case.found("auto")
     if not isinstance(whole, pa.Table):
         return
-    text, options = f"MATCH_RECOGNIZE ({case.clause})", {"max_rows": 1000, "delay": delay}
+    text, options = f"MATCH_RECOGNIZE ({case.clause})", {"max_rows": 1000, "delay": delay, "dialect": "trino"}
     live = cepheid.live(text, ordered.schema, **options)
     found, at, came = [], 0, ordered.to_pylist()
     while at < len(came):
