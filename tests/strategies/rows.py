@@ -41,7 +41,7 @@ ON_PATHS = (
     "LAST(U.value) = value",
     "stddev(value) < 1.2",
     "variance(A.value) > 0.4 OR count(A.value) < 3",
-    "var_pop(U.value / 3) < 0.05",
+    "var_pop(U.value) < 0.5",
 )
 ON_FUNCTIONS = (
     "count(A.value) <> nullif(A.value, 2)",
@@ -90,7 +90,7 @@ MEASURES = (
     "LAST(value * 2 + 1)",
     "stddev(value)",
     "var_pop(A.value)",
-    "FINAL stddev_pop(value / 3)",
+    "FINAL stddev_pop(value)",
     "mode(kind)",
     "count_if(value > 1)",
 )
