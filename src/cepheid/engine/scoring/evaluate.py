@@ -142,7 +142,7 @@ def judge(
         if found == 0 and simple > 0.0:
             return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
         if found > 0:
-            keys = keys[: merge_in_place(keys, branches, found)]
+            keys = keys[: merge_in_place(keys, branches, found, room.found[2:])]
             if size == 0 and not fits_decide(program, timed.compared) and is_worth_asking(memory):
                 size = shape_with_competitors(timed, memory, chosen, low, high, keys)
                 known, confidence, earliest, latest = recalled(match_score, memory, size, low[0])

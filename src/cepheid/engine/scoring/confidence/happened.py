@@ -21,16 +21,23 @@ from cepheid.engine.scoring.confidence.undecided import EVERY, Buffers, Undecide
 
 @borrowing
 def harmless(
-    timed: Timed, competing: Undecided, competitor: int, step: int, final: int, low: int, row: Float64s
+    timed: Timed,
+    competing: Undecided,
+    competitor: int,
+    step: int,
+    final: int,
+    low: int,
+    ramp: Float64s,
+    row: Float64s,
 ) -> None:
     """For each instant of an event from `low` on: P(the competitor comes without harm, as this event decides)."""
     event, gap = competing.event[competitor], competing.gap[competitor]
     if (gap == EVERY and step == final) or gap == step != EVERY:
-        spread_after(timed, event, low, row)
+        spread_after(timed, event, low, ramp, row)
     elif gap != EVERY or step == 0:
-        spread_before(timed, event, low, row)
+        spread_before(timed, event, low, ramp, row)
     else:
-        spread_point(timed, event, low, row)
+        spread_point(timed, event, low, ramp, row)
         exists = timed.exists[event]
         for index in range(len(row)):
             row[index] *= exists
@@ -92,6 +99,7 @@ class Room(NamedTuple):
     row: Float64s
     factor: Float64s
     slots: Int64s  # those that have a bit
+    ramp: Float64s
 
 
 @borrowing
@@ -111,15 +119,15 @@ def decide(
     row, factor = room.row[:width], room.factor[:width]
     for slot in range(count - 1, -1, -1):
         if competing.leaves[slots[slot]] == step:
-            harmless(timed, competing, slots[slot], step, final, low[step], row)
+            harmless(timed, competing, slots[slot], step, final, low[step], room.ramp, row)
             take_bit(now, slot, count, row, width)
             count -= 1
             for index in range(slot, count):
                 slots[index] = slots[index + 1]
-    spread_point(timed, chosen[step], low[step], factor)
+    spread_point(timed, chosen[step], low[step], room.ramp, factor)
     for competitor in range(len(competing.event)):
         if competing.enters[competitor] == step == competing.leaves[competitor]:
-            harmless(timed, competing, competitor, step, final, low[step], row)
+            harmless(timed, competing, competitor, step, final, low[step], room.ramp, row)
             for index in range(width):
                 factor[index] *= row[index]
     for state in range(1 << count):
@@ -127,11 +135,11 @@ def decide(
         for index in range(width):
             target[index] *= factor[index]
     for slot in range(count):
-        harmless(timed, competing, slots[slot], step, final, low[step], row)
+        harmless(timed, competing, slots[slot], step, final, low[step], room.ramp, row)
         set_bit(now, slot, count, row, width)
     for competitor in range(len(competing.event)):
         if competing.enters[competitor] == step < competing.leaves[competitor]:
-            harmless(timed, competing, competitor, step, final, low[step], row)
+            harmless(timed, competing, competitor, step, final, low[step], room.ramp, row)
             give_bit(now, count, row, width)
             slots[count] = competitor
             count += 1
@@ -178,6 +186,9 @@ class Three(NamedTuple):
     ends: Float64Rows  # the same for the last one
     ramp: Float64s  # 0, 1, 2 and so on
     chance: Float64s  # for each competitor: that the middle event finds it harmless; 1 behind them
+    first: Float64s  # where all disturb both gaps, and all their instants are alike: from this instant...
+    last: Float64s  # ... to that one the middle event finds each of them harmless...
+    level: Float64s  # ... with this probability
     alone: Float64s  # room by instant of the first event
 
 
@@ -185,54 +196,87 @@ PACE = 16
 
 
 @borrowing
-def arranged(competing: Undecided, order: Int64s) -> tuple[int, int, int]:
-    """Writes the competitors in the order that `Three` wants; how many are ties, early ones and late ones."""
-    number, count, ties, early, late = len(competing.event), 0, 0, 0, 0
-    for kind in range(4):
-        for competitor in range(number):
-            first, last = competing.enters[competitor] == 0, competing.leaves[competitor] == 2
-            if (0 if first and last else 1 if first else 2 if last else 3) == kind:
-                order[count] = competitor
-                count += 1
-        ties, early, late = (
-            count if kind == 0 else ties,
-            count - ties if kind == 1 else early,
-            count - ties - early if kind == 2 else late,
-        )
+def arranged(competing: Undecided, order: Int64s, place: Int64s) -> tuple[int, int, int]:
+    """Writes the competitors in the order that `Three` wants; how many are ties, early ones and late ones.
+
+    `place` is room for four numbers.
+    """
+    ties, early, late = 0, 0, 0
+    for competitor in range(len(competing.event)):
+        first, last = competing.enters[competitor] == 0, competing.leaves[competitor] == 2
+        ties += 1 if first and last else 0
+        early += 1 if first and not last else 0
+        late += 1 if last and not first else 0
+    place[0], place[1], place[2], place[3] = 0, ties, ties + early, ties + early + late
+    for competitor in range(len(competing.event)):
+        first, last = competing.enters[competitor] == 0, competing.leaves[competitor] == 2
+        kind = 0 if first and last else 1 if first else 2 if last else 3
+        order[place[kind]] = competitor
+        place[kind] += 1
     return ties, early, late
 
 
-@borrowing
+@inlined
 def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
     """All that depends on the first or the last event only."""
     ties, early, late = three.ties, three.early, three.late
     for row in range(ties + early):
-        harmless(timed, competing, three.order[row], 0, 2, low[0], three.before[row])
+        harmless(timed, competing, three.order[row], 0, 2, low[0], three.ramp, three.before[row])
     for row in range(ties + late):
         competitor = three.order[row if row < ties else row + early]
-        harmless(timed, competing, competitor, 2, 2, low[2], three.after[row])
-    put_alone(timed, chosen[0], low[0], high[0], three.before, ties + early)
-    put_alone(timed, chosen[2], low[2], high[2], three.after, ties + late)
-    for index in range(len(three.ramp)):
-        three.ramp[index] = index
+        harmless(timed, competing, competitor, 2, 2, low[2], three.ramp, three.after[row])
+    put_alone(timed, chosen[0], low[0], high[0], three.ramp, three.before, ties + early)
+    put_alone(timed, chosen[2], low[2], high[2], three.ramp, three.after, ties + late)
     three.chance[len(competing.event)] = 1.0
 
 
 @inlined
-def put_alone(timed: Timed, event: int, low: int, high: int, rows: Float64Rows, row: int) -> None:
+def put_alone(timed: Timed, event: int, low: int, high: int, ramp: Float64s, rows: Float64Rows, row: int) -> None:
     """What an event of the match weighs itself, nothing behind its instants; and a row of zeros."""
     own, nothing = rows[row], rows[row + 1]
     for index in range(len(own)):
         own[index], nothing[index] = 0.0, 0.0
-    spread_point(timed, event, low, own[: high - low + 1])
+    spread_point(timed, event, low, ramp, own[: high - low + 1])
+
+
+@inlined
+def stretch_from(timed: Timed, event: int, low: Int64s, high: Int64s, middle: int) -> int:
+    """The last instant of the middle event up to which nothing changes for itself or for a neighbour."""
+    stop = high[1] if timed.base[event] < 0 else middle
+    return min(stop, max(middle, low[2] - 1)) if middle <= high[0] else stop
+
+
+@inlined
+def has_levels(timed: Timed, competing: Undecided, start: int, three: Three) -> bool:
+    """Do all competitors disturb both gaps, with all their instants alike? Then writes what the middle event finds.
+
+    Instants are counted from `start` on.
+    """
+    for slot in range(len(competing.event)):
+        event = competing.event[three.order[slot]]
+        if competing.gap[three.order[slot]] != EVERY or timed.base[event] >= 0:
+            return False
+        three.first[slot], three.last[slot] = timed.lower[event] - start, timed.upper[event] - start
+        three.level[slot] = timed.share[event] * timed.exists[event]
+    return True
+
+
+@inlined
+def level_run(three: Three, number: int, middle: int, stop: int) -> int:
+    """Writes all chances at an instant of the middle event; the last instant up to `stop` to which they stay."""
+    at, nearest = float(middle), float(stop)
+    for slot in range(number):
+        begin, end = three.first[slot], three.last[slot]
+        change = begin - 1.0 if at < begin else end if at <= end else nearest
+        nearest = min(nearest, change)
+        three.chance[slot] = three.level[slot] if begin <= at <= end else 0.0
+    return int(nearest)
 
 
 @borrowing
 def run_from(timed: Timed, competing: Undecided, event: int, low: Int64s, high: Int64s, middle: int) -> int:
     """The last instant of the middle event up to which nothing changes for competitors or for a neighbour."""
-    stop = high[1] if timed.base[event] < 0 else middle
-    if middle <= high[0]:
-        stop = min(stop, max(middle, low[2] - 1))
+    stop = stretch_from(timed, event, low, high, middle)
     for competitor in range(len(competing.event)):
         one, gap = competing.event[competitor], competing.gap[competitor]
         begin = timed.lower[one] + (1 if gap == 1 else 0)  # it changes at this instant...
@@ -256,7 +300,7 @@ def chance_at(timed: Timed, competing: Undecided, competitor: int, middle: int) 
     return float(up_to(timed, event, middle) * exists)
 
 
-@borrowing
+@inlined
 def multiply(rows: Float64Rows, begin: int, end: int, shift: int, chance: Float64s, target: Float64s) -> None:
     """Takes some rows times the target, each with its chance added: four at a time, the last ones perhaps zeros."""
     zeros, one = rows.shape[0] - 1, len(chance) - 1
@@ -271,7 +315,7 @@ def multiply(rows: Float64Rows, begin: int, end: int, shift: int, chance: Float6
             target[index] *= ((a[index] + p) * (b[index] + q)) * ((c[index] + r) * (d[index] + s))
 
 
-@borrowing
+@inlined
 def fill_run(three: Three, low: Int64s, weight: float, begin: int, stop: int) -> None:
     """What both sides weigh while the middle event lies in begin .. stop, of which so many come between them."""
     start, end, ramp, ties = three.starts[0], three.ends[0], three.ramp, three.ties
@@ -324,7 +368,7 @@ def total_of(row: Float64s, fold: Float64s) -> float:
     return float((fold[0] + fold[1]) + (fold[2] + fold[3]))
 
 
-@borrowing
+@inlined
 def both_sides(three: Three, low: Int64s, found: Int64s) -> float:
     """The sum of a run where no window cuts the events: both sides apart; `found`: the earliest and latest instant."""
     total = 0.0
@@ -345,30 +389,44 @@ def both_sides(three: Three, low: Int64s, found: Int64s) -> float:
     return total
 
 
-@borrowing
+@inlined
 def side_by_side(three: Three, low: Int64s, shift: int, found: Int64s) -> float:
     """The same where a window cuts them: `shift` is where that of the first instant ends, from the last one's on."""
-    size, last, alone, sum_of_all = len(three.alone), three.ends.shape[1] - 1, three.alone, 0.0
+    size, last, alone = len(three.alone), three.ends.shape[1] - 1, three.alone
     begin = min(max(0, -shift), size)
     cut = min(size, max(begin, last - shift))
     for index in range(size):
         alone[index] = 0.0
     for state in range(1 << three.ties):
-        reach, share, total = three.ends[state], three.starts[state], 0.0
+        reach, share = three.ends[state], three.starts[state]
         found[1] = max(found[1], low[2] + last_of(share, reach, begin, shift))
-        for index in range(last + 1):
+        total = sum_of(reach[: begin + shift])
+        for index in range(begin + shift, cut + shift):  # as far as the window of some first instant ends here
             total += reach[index]
             reach[index] = total
+        total += sum_of(reach[cut + shift :])
         inside, limits, target = share[begin:cut], reach[begin + shift : cut + shift], alone[begin:cut]
         for index in range(cut - begin):
             target[index] += inside[index] * limits[index]
         for index in range(cut, size):
             alone[index] += share[index] * total
-    for index in range(size):
-        sum_of_all += alone[index]
-        if alone[index] > 0.0:
-            found[0] = min(found[0], low[0] + index)
-    return sum_of_all
+    index = 0
+    while low[0] + index < found[0] and index < size and alone[index] == 0.0:
+        index += 1
+    found[0] = min(found[0], low[0] + index)
+    return sum_of(alone)
+
+
+@inlined
+def sum_of(row: Float64s) -> float:
+    """The sum of a row of any length, by four running ones."""
+    whole = len(row) // 4 * 4
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for index in range(0, whole, 4):
+        a, b, c, d = a + row[index], b + row[index + 1], c + row[index + 2], d + row[index + 3]
+    for index in range(whole, len(row)):
+        a += row[index]
+    return (a + b) + (c + d)
 
 
 @inlined
@@ -383,7 +441,7 @@ def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
     return last
 
 
-@borrowing
+@inlined
 def by_runs_of_the_middle(
     timed: Timed,
     competing: Undecided,
@@ -398,11 +456,18 @@ def by_runs_of_the_middle(
     fill_three(timed, competing, chosen, low, high, three)
     found[0], found[1], total, middle = high[0] + 1, low[2] - 1, 0.0, low[1]
     number, known, is_cut = len(competing.event), three.ties + three.early + three.late, high[2] - low[0] >= window
+    levels, start = has_levels(timed, competing, low[1], three), low[1]
     while middle <= high[1] and stop_flag() == 0:
-        stop, weight = run_from(timed, competing, chosen[1], low, high, middle), at_instant(timed, chosen[1], middle)
-        for slot in range(number):
-            three.chance[slot] = chance_at(timed, competing, three.order[slot], middle)
-            weight *= three.chance[slot] if slot >= known else 1.0
+        weight = at_instant(timed, chosen[1], middle)
+        if levels:
+            stop = stretch_from(timed, chosen[1], low, high, middle)
+            stop = start + level_run(three, number, middle - start, stop - start)
+        else:
+            stop = run_from(timed, competing, chosen[1], low, high, middle)
+            for slot in range(number):
+                three.chance[slot] = chance_at(timed, competing, three.order[slot], middle)
+        for slot in range(known, number):
+            weight *= three.chance[slot]
         if weight > 0.0:
             fill_run(three, low, weight, middle, stop)
             if is_cut:
@@ -464,7 +529,7 @@ def sums_for(competing: Undecided, low: Int64s, high: Int64s) -> int:
     for step in range(len(low)):
         widest = max(widest, high[step] - low[step] + 1)
     if len(low) == 3:
-        return int(filled_up(widest) * (2 * number + 4 + (2 << ties_of(competing))) + number)
+        return int(filled_up(widest) * (2 * number + 4 + (2 << ties_of(competing))) + 4 * number)
     return int(widest * (2 + (2 << competing.bits)))
 
 
@@ -478,12 +543,12 @@ def by_who_happened(
         widest = max(widest, high[step] - low[step] + 1)
     if final == 2:
         first, last = filled_up(high[0] - low[0] + 1), filled_up(high[2] - low[2] + 1)
-        ties, early, late = arranged(competing, room.competing[5])
+        ties, early, late = arranged(competing, room.competing[5], room.events[0])
         end = (ties + early + 2) * first
         rows = end + (ties + late + 2) * last
         states = rows + (first << ties)
-        ramp = states + (last << ties)
-        chance = ramp + max(first, last)
+        chance = states + (last << ties)
+        alone = chance + 4 * (number + 1)
         three = Three(
             room.competing[5],
             ties,
@@ -492,10 +557,13 @@ def by_who_happened(
             sums[:end].reshape((ties + early + 2, first)),
             sums[end:rows].reshape((ties + late + 2, last)),
             sums[rows:states].reshape((1 << ties, first)),
-            sums[states:ramp].reshape((1 << ties, last)),
-            sums[ramp:chance],
+            sums[states:chance].reshape((1 << ties, last)),
+            room.ramp,
             sums[chance : chance + number + 1],
-            sums[chance + number + 1 : chance + number + 1 + first],
+            sums[chance + number + 1 : chance + 2 * (number + 1)],
+            sums[chance + 2 * (number + 1) : chance + 3 * (number + 1)],
+            sums[chance + 3 * (number + 1) : alone],
+            sums[alone : alone + first],
         )
         return by_runs_of_the_middle(timed, competing, chosen, low, high, window, three, room.events[2])
     size, begin_at, end_at = widest << competing.bits, room.events[0, : final + 1], room.events[1, : final + 1]
@@ -507,5 +575,6 @@ def by_who_happened(
         sums[2 * size : 2 * size + widest],
         sums[2 * size + widest : 2 * size + 2 * widest],
         room.events[2],
+        room.ramp,
     )
     return from_event_to_event(timed, competing, chosen, low, high, window, begin_at, end_at, sweep)

@@ -11,6 +11,7 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 
 MOST_BITS = 10
+NARROW = 4  # times as many numbers as an event has instants are needed at least
 EVERY = 0  # the gap of a competitor that disturbs all gaps between the events of the match
 
 
@@ -30,13 +31,14 @@ class Buffers(NamedTuple):
     competing: Int64Rows  # keys, a row for each field of `Undecided`, and one for their order
     events: Int64Rows  # of the match: bounds of their instants, and who has a bit
     sums: Float64s
+    ramp: Float64s  # 0, 1, 2 and so on, for the instants of an event
 
 
 @kernel
 def new_buffers(keys: int, length: int, sums: int) -> Buffers:
     """Room for so many keys, events of a match, and sums."""
     events = np.empty((3, max(length, MOST_BITS + 1)), np.int64)
-    return Buffers(np.empty((6, keys), np.int64), events, np.empty(sums))
+    return Buffers(np.empty((6, keys), np.int64), events, np.empty(sums), np.arange(0.0, sums // NARROW))
 
 
 @borrowing
