@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepheid.engine.data.timed import Stacks, Timed
-from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address
+from cepheid.engine.kernels.compile import borrowing, called_by_address, inlined
 from cepheid.engine.kernels.conditions import EVENT
 from cepheid.engine.kernels.partial_matches import PartialMatches, standing
 from cepheid.engine.scoring.confidence.alternatives import alternatives
@@ -104,7 +104,7 @@ def recalled(match_score: MatchScore, memory: Memory, size: int, start: int) -> 
     return True, values[CONFIDENCE], start + int(values[EARLIEST]), start + int(values[LATEST])
 
 
-@borrowing_by_address
+@inlined
 def judge(
     timed: Timed,
     match_score: MatchScore,

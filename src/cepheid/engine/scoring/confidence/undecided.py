@@ -107,9 +107,9 @@ def ties_of(competing: Undecided) -> int:
 
 
 @borrowing
-def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) -> float:
-    """About how many steps it takes, several of which a processor does at once."""
-    if competing.bits < 0 or competing.bits > MOST_BITS:
+def summing_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) -> float:
+    """About how many steps running sums take from event to event, several of which a processor does at once."""
+    if competing.bits > MOST_BITS:
         return np.inf
     total, final = 0.0, len(low) - 1
     for step in range(final + 1):
@@ -118,9 +118,30 @@ def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) 
             states *= 2.0 if competing.enters[competitor] < step <= competing.leaves[competitor] else 1.0
             changes += 0.5 if competing.enters[competitor] <= step <= competing.leaves[competitor] else 0.0
         total += states * changes * (high[step] - low[step] + 1.0)
+    cut = max(0, min(high[0], high[final] - window) - low[0] + 1)  # each that the window is cut for
+    return float(total * (1.0 + cut))
+
+
+@borrowing
+def two_events_cost(competing: Undecided, low: Int64s, high: Int64s) -> float:
+    """The same for all pairs of instants of two events."""
+    return float((high[0] - low[0] + 1.0) * (high[1] - low[1] + 1.0) * (0.5 + (len(competing.event) + 3) // 4))
+
+
+@borrowing
+def pairs_are_cheaper(competing: Undecided, low: Int64s, high: Int64s, window: int) -> bool:
+    """Are all pairs of instants of two events tried in less time?"""
+    return two_events_cost(competing, low, high) < summing_cost(competing, low, high, window)
+
+
+@borrowing
+def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) -> float:
+    """About how many steps it takes, several of which a processor does at once."""
+    final = len(low) - 1
+    if competing.bits < 0 or (final > 1 and competing.bits > MOST_BITS):
+        return np.inf
     if final == 2:  # run by run of the middle event
         ties, runs = 2.0 ** ties_of(competing), min(high[1] - low[1] + 1.0, 2.0 * len(competing.event) + 1.0)
         return float(runs * (len(competing.event) + 5.0 * ties) * 0.5 * (high[0] - low[0] + high[2] - low[2] + 2.0))
-    return float(
-        total * (1.0 + max(0, min(high[0], high[final] - window) - low[0] + 1))
-    )  # each that the window is cut for
+    summing = summing_cost(competing, low, high, window)
+    return min(summing, two_events_cost(competing, low, high)) if final == 1 else summing
