@@ -419,7 +419,7 @@ class _Walk:
 
     def open_moves(self, state: State, looked_back: Steps, number: int) -> list[tuple[Move, str, State]]:
         """The moves that take or ignore an event, from a state and those it proceeds to, with the step that takes."""
-        found = []
+        found: list[tuple[Move, str, State]] = []
         states = [state]
         while states:
             at = states.pop()

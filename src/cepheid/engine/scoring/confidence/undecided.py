@@ -12,6 +12,7 @@ from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 
 MOST_BITS = 10
 NARROW = 4  # times as many numbers as an event has instants are needed at least
+ONE_AT_A_TIME = 4.0  # a step of running sums takes as long as so many that a processor does at once
 EVERY = 0  # the gap of a competitor that disturbs all gaps between the events of the match
 
 
@@ -131,7 +132,7 @@ def two_events_cost(competing: Undecided, low: Int64s, high: Int64s) -> float:
 @borrowing
 def pairs_are_cheaper(competing: Undecided, low: Int64s, high: Int64s, window: int) -> bool:
     """Are all pairs of instants of two events tried in less time?"""
-    return two_events_cost(competing, low, high) < summing_cost(competing, low, high, window)
+    return two_events_cost(competing, low, high) < ONE_AT_A_TIME * summing_cost(competing, low, high, window)
 
 
 @borrowing
