@@ -17,7 +17,7 @@ class Area:
     chosen: str = ""  # an expression over names, as for pytest -k
     environment: dict[str, str] = field(default_factory=dict)
     wanted: int = 10_000
-    first: int = 8  # cases of each property in the first round, before it is known how long they take
+    first: int = 25  # cases of each property in the first round, before it is known how long they take
 
 
 AREAS = (
