@@ -6,7 +6,9 @@ A call costs more than a stream of six events, so a hundred streams in one table
 from __future__ import annotations
 
 import random
-from functools import cache
+import warnings
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,6 +21,8 @@ from cepheid.engine.engines import ENGINES
 from cepheid.model import Exponential, Model
 from contract import properties
 from contract.cases import Case, is_imprecise, is_lossy, may_be_untrue
+from contract.steps import found_in_steps
+from verification.matrix import rows_of
 
 NEXT = "WHERE skip_till_next_match {{ [k]{} }} WITHIN {}"
 QUERIES = {
@@ -64,7 +68,7 @@ class Drawn(NamedTuple):
     seed: int
 
 
-@cache
+@lru_cache(maxsize=1)
 def case_of(drawn: Drawn) -> Case:
     rng, kind = random.Random(str(drawn)), drawn.kind
     rows: list[dict[str, Any]] = []
@@ -108,7 +112,54 @@ def test_engines_agree_on_many_streams(kind: str, number: int) -> None:
     agrees(Drawn(kind, number, number))
 
 
+def pieces_of(table: pa.Table, seed: int) -> tuple[list[pa.Table], int]:
+    """The events in an order in which none is later than a delay, cut anywhere, and the delay."""
+    rng = random.Random(seed)
+    delay = rng.choice([0, 1, 3])
+    order = sorted(range(table.num_rows), key=lambda row: table["ts"][row].as_py() + rng.random() * delay)
+    cuts = [0, *sorted(rng.randint(0, len(order)) for _ in range(rng.randint(0, 4))), len(order)]
+    return [table.take(pa.array(order[low:high], pa.int64())) for low, high in pairwise(cuts)], delay
+
+
+def streams_agree(drawn: Drawn) -> None:
+    """Micro-batches find what the engine finds in the whole table."""
+    case = case_of(drawn)
+    pieces, delay = pieces_of(case.table, drawn.seed)
+    for name, engine in ENGINES.items():
+        if engine.refuses(case.bound(), case.parts.get("model")) is None and not is_imprecise(case.kind):
+            plan = case.plan(name)
+            expected = sorted(properties.signatures_of(plan, case.events()))
+            assert found_in_steps(plan, pieces, delay) == expected, name
+
+
+def live_agrees(drawn: Drawn) -> None:
+    """A live query finds what the reference does, also saved and restored."""
+    case, query = case_of(drawn), QUERIES[drawn.kind][drawn.number]
+    pieces, delay = pieces_of(case.table, drawn.seed)
+    options: dict[str, Any] = {"model": case.parts["model"]} if case.parts else {}
+    options |= case.parts.get("options", {})
+    options |= {"lower": "lower", "upper": "upper"} if is_imprecise(case.kind) else {}
+    options |= {"existence": "chance"} if may_be_untrue(case.kind) else {}
+    waits = {"delay": delay + 3 * is_imprecise(case.kind)}
+    live, found = cepheid.live(query, case.table.schema, **options, **waits), []
+    for number, piece in enumerate(pieces):
+        found += live.send(piece).to_pylist()
+        if (drawn.seed + number) % 2:
+            live = cepheid.live(query, case.table.schema, state=live.save(), **options, **waits)
+    found += live.finish().to_pylist()
+    assert rows_of(found) == rows_of(cepheid.match(case.table, query, engine="reference", **options))
+
+
+LONG = {"engines": agrees, "streams": streams_agree, "live": live_agrees}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("how", LONG)
 @given(st.sampled_from(ALL), st.integers(0, 2**20))
-def test_engines_agree_on_drawn_streams(chosen: tuple[str, int], seed: int) -> None:
-    agrees(Drawn(*chosen, seed))
+def test_drawn_streams(how: str, chosen: tuple[str, int], seed: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ties
+        LONG[how](Drawn(*chosen, seed))
+
+
+test_drawn_streams.cases_each = min(STREAMS.values())  # type: ignore[attr-defined]  # for verification/drawn_cases.py
