@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import ColumnLayout, storage
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.incremental import linking
+from cepheid.engine.incremental.side_by_side import FEW
 from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_runs
 from cepheid.engine.program.graph import Graph
 from cepheid.engine.program.tables import KEYS_FROM, MERGEABLE
@@ -31,6 +32,7 @@ from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 
 FAR = 2**61
+FEW_EVENTS = 48  # of a key, that are laid out anew sooner than a search goes on
 
 
 def decided(plan: Plan) -> Plan:
@@ -95,25 +97,6 @@ def _refused_columns(compiled: CompiledProgram) -> str | None:
     if layout.read or layout.literals or compiled.predicate.form is not None or not compiled.predicate.compiled:
         return "its conditions are not compiled"
     return None
-
-
-def but_for_the_window(plan: Plan) -> str | None:
-    """What a query asks for besides its window and RETURN; None: its window decides more than how long matches last.
-
-    Of two queries that ask for the same, the one with the longer window finds all matches of the other.
-    """
-    plan = decided(plan)
-    bound = plan.bound
-    at_an_edge = any(each.before is None or each.after is None for each in bound.negations)
-    timed = bound.window is not None and not bound.window.events
-    plain = bound.summary is None and bound.forecast is None and plan.output.mode is s.OutputMode.ALL
-    if not plain or not timed or at_an_edge or bound.postponed or bound.untils or bound.strategies != _ANY:
-        return None
-    if plan.is_lossy or plan.is_imprecise or plan.exchange.retention.decides_late:
-        return None
-    syntax = replace(bound.syntax, within=None, returns=None)
-    asked = replace(bound, syntax=syntax, window=None, returns=None, text=None)
-    return repr((replace(plan.match, bound=asked), plan.scan.takes, plan.scan.every_event))
 
 
 _ANY = {s.Strategy.SKIP_TILL_ANY}
@@ -284,12 +267,13 @@ class Form:
             return {}
         plan, program, widths = self.plan, self.compiled.program, self.widths
         bound = plan.bound
-        any_groups = bound.has_kleene and s.Strategy.SKIP_TILL_ANY in bound.strategies
+        any_match = s.Strategy.SKIP_TILL_ANY in bound.strategies and (bound.has_kleene or self.by_runs)
         return {
             linking.CONTIGUOUS: int(bound.contiguous),
+            linking.FEW_EVENTS: self._few_events(any_match),
             linking.BY_RUNS: int(self.by_runs),
             linking.BY_QUEUES: int(self.by_queues),
-            linking.MANY: int(any_groups or (self.by_runs and s.Strategy.SKIP_TILL_ANY in bound.strategies)),
+            linking.MANY: int(any_match),
             linking.MOST_MATCHES: plan.limits.max_matches,
             linking.MOST_RUNS: plan.limits.max_partial_matches,
             linking.PUSH_WINDOW: int(plan.push_window),
@@ -311,6 +295,16 @@ class Form:
             linking.WALK_NUMBER: program.walk_number,
             linking.WIDEST: 0 if self.graph is None else self.graph.widest,
         }
+
+    def _few_events(self, any_match: bool) -> int:
+        """How many events a key has at most that is laid out anew for each search; 0: all are, whatever they have.
+
+        A search that looks at what comes later cannot go on from where it was.
+        """
+        moments = self.moments
+        if self.by_queues or moments.always or moments.deadline or self.plan.bound.postponed:
+            return 0
+        return FEW if any_match else FEW_EVENTS
 
 
 def _bits(bound: BoundQuery, variables: Any) -> int:
