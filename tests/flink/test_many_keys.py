@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.flink import COLUMNS, FlinkCase, agrees_with_the_reference
+from contract.flink import COLUMNS, FlinkCase
 from strategies.flink import drawn_pattern
 
 KEYS = 40
@@ -31,7 +31,11 @@ def test_flink_patterns_over_many_keys(seed: int, partial: bool) -> None:
     rows = sorted((row for key in range(KEYS) for row in events_of(rng, key)), key=lambda row: row["ts"])
     case = FlinkCase(drawn_pattern(seed)[1], pa.Table.from_pylist(rows, COLUMNS), {"partial": partial})
     case.options["partition_by"] = "key"
-    agrees_with_the_reference(case, "automaton")
+    found, expected = case.found("automaton"), case.found("reference")
+    if isinstance(expected, pa.Table):  # in any order: tests/contract looks at the order of few events
+        assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
+    else:
+        assert found is expected
 
 
 test_flink_patterns_over_many_keys.cases_each = KEYS  # type: ignore[attr-defined]
