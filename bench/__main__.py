@@ -88,7 +88,7 @@ def main() -> None:
     planner.add_argument("--seed", type=int, default=0)
     planner.add_argument("--events", type=int, default=20_000)
     planner.add_argument("--minutes", type=float, default=60.0)
-    planner.add_argument("--imprecise", action="store_true", help="queries over imprecise times")
+    planner.add_argument("--kind", choices=("precise", "shifting", "imprecise", "existence"), default="precise")
     planner.set_defaults(call=call_planner)
     live = commands.add_parser("live", help="live queries: batches of 100 and single events beside a batch")
     live.add_argument("--size", default="full", choices=("quick", "full"))
@@ -234,7 +234,7 @@ def call_planner(arguments: argparse.Namespace) -> None:
     """Compares the planner's choices with every engine."""
     from bench import planner
 
-    planner.main(arguments.draws, arguments.seed, arguments.events, arguments.minutes, arguments.imprecise)
+    planner.main(arguments.draws, arguments.seed, arguments.events, arguments.minutes, arguments.kind)
 
 
 def call_clauses(arguments: argparse.Namespace) -> None:
