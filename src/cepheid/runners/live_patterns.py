@@ -94,6 +94,7 @@ class PatternDoor:
         self.takes: TakesEvents = takes
         assert stream.pushed is not None
         self.pushed: PushedSearch = stream.pushed
+        self.events.log_names = stream.pushed.schema.names
         self.watermark_then = -FAR if stream.watermark is None else stream.watermark
         self.until_then = stream.pushed.until
         self.door[p.WATERMARK], self.door[d.EVENTS], self.matches = self.watermark_then, 0, 0
@@ -316,7 +317,7 @@ class PatternDoor:
                     self._made_way(found, given.row())
             taken = given.taken()
             if len(taken):
-                self.pushed.log.add_table(given.table, taken)
+                self.pushed.log.add_table(given.shown, taken, given.memory)
             if not given.is_done:
                 break
             del self.tables[0]

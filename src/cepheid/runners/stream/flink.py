@@ -135,7 +135,7 @@ class FlinkStream(SearchStream):
             return None
         pushed.go_to(self.state)
         pushed.at = self.state
-        return FlinkTakesEvents(pushed, self.kinds)
+        return FlinkTakesEvents(pushed, self.kinds, self.result)
 
     def earliest_decision(self) -> int | None:
         """The watermark at which something is known even if no event comes."""

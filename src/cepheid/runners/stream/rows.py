@@ -124,7 +124,7 @@ class RowStream(SearchStream):
             return None
         pushed.go_to(self.state)
         pushed.at = self.state
-        return RowTakesEvents(pushed)
+        return RowTakesEvents(pushed, self.result)
 
     def earliest_decision(self) -> int | None:
         """The time at which something is decided even if no row comes: a row is released, or a window passes."""
