@@ -11,6 +11,7 @@ import pytest
 import cepheid
 from cepheid.flink import Pattern
 from cepheid.runners.live_search import SearchLive
+from cepheid.runners.stream import flink, rows
 
 KINDS = {"ts": pa.int64(), "k": pa.int64(), "price": pa.float64(), "name": pa.string(), "unread": pa.string()}
 SCHEMA = pa.schema(list(KINDS.items()))
@@ -43,6 +44,13 @@ PATTERNS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches stay in memory from the first event on."""
+    monkeypatch.setattr(rows, "MANY", 0)
+    monkeypatch.setattr(flink, "MANY", 0)
+
+
 def events(number: int, nan: bool = False) -> pa.Table:
     """Events of few keys, one of them NULL; some have no price."""
     draw = random.Random(number)
@@ -60,14 +68,13 @@ def events(number: int, nan: bool = False) -> pa.Table:
 
 
 def pieces(table: pa.Table, how: str) -> list[Any]:
-    """Dicts, tables, or both by turns: first a table, so that the search is in memory."""
-    first, rest = table.slice(0, 520), table.slice(520)
+    """Dicts, tables, or both by turns."""
     if how == "dicts":
-        return [first, *rest.to_pylist()]
-    tables = [rest.slice(start, 37) for start in range(0, rest.num_rows, 37)]
+        return table.to_pylist()  # type: ignore[no-any-return]
+    tables = [table.slice(start, 29) for start in range(0, table.num_rows, 29)]
     if how == "tables":
-        return [first, *tables]
-    found: list[Any] = [first]
+        return tables
+    found: list[Any] = []
     for number, each in enumerate(tables):
         found += each.to_pylist() if number % 2 else [each]
     return found
@@ -75,24 +82,24 @@ def pieces(table: pa.Table, how: str) -> list[Any]:
 
 def as_rows(found: Any) -> list[str]:
     """Rows that can be compared."""
-    rows = found.to_pylist() if isinstance(found, pa.Table) else found
-    return [str({name: None if value != value else value for name, value in row.items()}) for row in rows]
+    listed = found.to_pylist() if isinstance(found, pa.Table) else found
+    return [str({name: None if value != value else value for name, value in row.items()}) for row in listed]
 
 
 def check(query: Any, how: str, nan: bool = False, **options: Any) -> None:
     """What is live is what a batch has, wherever the stream is cut, and the types are those of the batch."""
-    table = events(760, nan)
+    table = events(400, nan)
     expected = cepheid.match(table, query, **options)
     live = cepheid.live(query, SCHEMA, **options)
     found, opened, sent = list[str](), 0, pieces(table, how)
     for number, piece in enumerate(sent):
         if number == len(sent) // 2:
             live = cepheid.live(query, SCHEMA, state=live.save(), **options)
-        rows = live.send(piece)
+        told = live.send(piece)
         opened += live._opened is not None
-        if isinstance(rows, pa.Table):
-            assert rows.schema.equals(expected.schema)
-        found += as_rows(rows)
+        if isinstance(told, pa.Table):
+            assert told.schema.equals(expected.schema)
+        found += as_rows(told)
     assert isinstance(live, SearchLive)
     found += as_rows(live.finish())
     assert sorted(found) == sorted(as_rows(expected))
@@ -123,7 +130,7 @@ def test_flink_patterns_are_what_a_batch_has(name: str, how: str) -> None:
 def test_a_state_is_saved_of_tables_with_columns_that_a_clause_does_not_read() -> None:
     """The log has the columns that the clause needs; tables with more of them could not be put together."""
     live = cepheid.live(f"MATCH_RECOGNIZE ({CLAUSES['v-shape']}", SCHEMA)
-    for piece in pieces(events(700), "tables"):
+    for piece in pieces(events(400), "tables"):
         live.send(piece)
     assert live.save()
 
