@@ -101,7 +101,7 @@ def test_what_is_no_event_is_refused_and_changes_nothing(bad: dict[str, Any]) ->
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
 def test_an_event_that_ctrl_c_meets_comes_whole_or_not_at_all() -> None:
     draw = random.Random(3)
-    events = [{"ts": step, "type": draw.choice("ABZZ"), "k": step % 2, "x": 0.5} for step in range(400)]
+    events = [{"ts": step, "type": draw.choice("ABZZ"), "k": step % 2, "x": 0.5} for step in range(100)]
     calm, live = cepheid.live(PAIR, SCHEMA), cepheid.live(PAIR, SCHEMA)
     expected = [row for event in events for row in calm.send(event)]
     found = [row for rows in sent_with_ctrl_c(live, events, draw, (1e-6, 2e-5)) for row in rows]

@@ -85,7 +85,7 @@ def test_a_tolerance_is_kept(query: s.QuerySyntax, table: pa.Table, odds: bool, 
     ],
 )
 def test_crowds_agree_with_points(components: int, window: int, more: str):
-    random, size = np.random.default_rng(components + window), 14 if components < 4 else 8
+    random, size = np.random.default_rng(components + window), 14 if components < 4 else 7
     ts, width = 3 * np.arange(size) + random.integers(-1, 2, size), random.integers(2, 5, size)
     table = pa.table({"type": ["E"] * size, "x": random.random(size), "lower": ts - width, "upper": ts + width})
     names = [f"e{place + 1}" for place in range(components)]

@@ -1,5 +1,7 @@
 """Whatever tree is printed, its text parses back to the same tree."""
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import example, given
 
@@ -17,6 +19,8 @@ def parsed(expression: str) -> s.Expression | None:
 @example(s.Negative(s.Negative(s.Name("x"))))
 @example(s.Arithmetic("-", s.Literal(1), s.Literal(-1)))
 @example(s.Arithmetic("%", s.Literal(7), s.Name("x")))
+@example(s.Arithmetic("%", s.Literal(Decimal(1)), s.Name("x")))
+@example(s.Arithmetic("-", s.Literal(Decimal(-7)), s.Literal(Decimal(0))))
 @example(s.Attribute(s.Reference("a", s.Element.LAST), "LEN"))
 @example(s.Membership(s.Name("x"), s.Name("Hi-Tech")))
 def test_expressions(node: s.Expression) -> None:

@@ -17,7 +17,7 @@ class Area:
     chosen: str = ""  # an expression over names, as for pytest -k
     environment: dict[str, str] = field(default_factory=dict)
     wanted: int = 10_000
-    first: int = 40  # cases of each property in the first round, before it is known how long they take
+    first: int = 8  # cases of each property in the first round, before it is known how long they take
 
 
 AREAS = (
@@ -26,7 +26,7 @@ AREAS = (
         "engines, compiled",
         (f"{ENGINES}/test_contract.py", f"{ENGINES}/test_drawn_expressions.py"),
         "not flink and not row_",
-        first=20,
+        first=2,
     ),
     Area(
         "streams",

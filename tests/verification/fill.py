@@ -2,8 +2,9 @@
 
     python tests/verification/fill.py --minutes 20 [--runner "Spark stream"] [--record build/verification]
 
-Cells with the fewest cases come first. `cells.jsonl` in the record's folder has a line for each case: the cell, the
-seed, what became of it, and how many rows were found. The exit code is 1 if a cell's newest case differs.
+Cells with the fewest cases come first, those of cells.txt and of the record together. `cells.jsonl` in the record's
+folder has a line for each case: the cell, the seed, what became of it, and how many rows were found. The exit code is 1
+if a cell's newest case differs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from verification import kept_cells
 from verification.matrix import IN_MEMORY, ON_SPARK, Cell, OnSpark, Outcome, cells, outcome_of
 from verification.run import commit
 
@@ -58,7 +60,9 @@ def fill(runners: list[str], minutes: float, record: Path) -> None:
     """Runs cells until the time is over."""
     record.mkdir(parents=True, exist_ok=True)
     lines = lines_of(record)
-    done = Counter(Cell(*line["cell"]) for line in lines)
+    by_cell = kept_cells.read()
+    kept_cells.add(by_cell, lines)
+    done = {cell: counts.total() for cell, counts in by_cell.items()}
     seed = max((line["seed"] for line in lines), default=0)
     at = commit()
     with (record / "cells.jsonl").open("a") as kept:

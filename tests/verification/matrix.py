@@ -8,7 +8,9 @@ else is a failure. test_matrix.py runs cells in the suite, areas.py in long runs
 from __future__ import annotations
 
 import random
+import re
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -123,6 +125,8 @@ def drawn_case(cell: Cell, seed: int, variant: int) -> Case:
         options["type"] = names["type"]
         options |= PLACE.get(cell.uncertainty, {})
         tail = TAILS.get(cell.output, "")
+        if cell.output == "SUMMARISE" and variant // len(TEXTS) % 2:  # a stream has no end, so it needs intervals
+            tail += f" EVERY {within}"
         if cell.uncertainty == "missing" or cell.output == "FORECAST":
             options["model"] = model_of(cell.data == "integer times")
             tail = " THRESHOLD 0.05" + tail if cell.uncertainty == "missing" and cell.output != "FORECAST" else tail
@@ -286,13 +290,14 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(cell: Cell, seed: int, on_spark: OnSpark | None = None) -> Outcome:
-    """Runs a cell over the case of a seed: a query that the cell can run, if there is one."""
-    outcome = Outcome("refused")
-    for variant in range(len(TEXTS)):
+    """Runs a cell over the case of a seed: a query that the cell can run, or why most of its queries are refused."""
+    reasons: Counter[str] = Counter()
+    for variant in range(len(TEXTS) * (2 if cell.output == "SUMMARISE" else 1)):
         outcome = _outcome(cell, drawn_case(cell, seed, seed + variant), seed, on_spark)
         if outcome.state != "refused":
             return outcome
-    return outcome
+        reasons[re.sub(r"^line \d+, column \d+: ", "", outcome.detail)] += 1
+    return Outcome("refused", reasons.most_common(1)[0][0])
 
 
 def _outcome(cell: Cell, case: Case, seed: int, on_spark: OnSpark | None) -> Outcome:

@@ -1,66 +1,110 @@
 """Changes the source in small ways, one at a time, and asks whether the suite notices.
 
-    python tests/verification/mutate.py --number 20 [--target reference] [--record build/verification]
+    python tests/verification/mutate.py --number 20 [--target reference] [--seed 1] [--record build/verification]
+    python tests/verification/mutate.py --again [--target reference]
 
-A change is one of `RULES` at one place of a target's modules, drawn by a seed. It is written to a copy of the source,
-and the target's tests run against that copy as plain Python. A change is caught if a test fails or the tests take far
-longer than before. `mutations.jsonl` in the record's folder has a line for each change; those that nobody caught are
-printed with their place.
+A change is one of the rules of `changes` at one place of a target's functions, drawn by a seed. The tests are collected
+once, as plain Python. First each test of the target runs by itself and records which functions it calls. Then, for each
+change, a copy of the process replaces the code of the changed function and runs the tests that call it, the fastest
+first, until one fails. A change is caught if a test fails or does not end. `mutations.jsonl` in the record's folder has
+a line for each change. With `--again`, the changes that no test noticed the last time are tried again.
 """
 
 from __future__ import annotations
 
+import _thread
 import argparse
 import ast
+import gc
 import json
 import os
 import random
-import shutil
-import subprocess
+import resource
+import signal
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple
+
+os.environ["NUMBA_DISABLE_JIT"] = "1"
+os.environ["CEPHEID_TEST_PROFILE"] = "plain"
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "src"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import pytest
+
+from verification.run import commit
 
 ROOT = Path(__file__).parent.parent.parent
+SOURCE = ROOT / "src" / "cepheid"
 ENGINE = "tests/engine"
-CONTRACT = f"{ENGINE}/test_contract.py"
+SEARCH = "engine/search"
+LONGEST = 5.0  # seconds of processor time of a test: slower ones do not run
+ENOUGH = 40  # seconds of processor time after which a change has survived
 
 
 class Target(NamedTuple):
-    """Modules below src/cepheid, and the tests that should notice a change of them."""
+    """Modules below src/cepheid whose functions are changed, and the tests that should notice: files, or one's name."""
 
     modules: tuple[str, ...]
     tests: tuple[str, ...]
 
 
+def contract(*engines: str) -> tuple[str, ...]:
+    """What every engine must do, and answers by hand, for some."""
+    properties = ("it_agrees_with_the_reference", "it_can_be_cut_anywhere", "retained_events_are_enough")
+    drawn = [f"{ENGINE}/test_contract.py::test_{name}[{engine}]" for engine in engines for name in properties]
+    written = [f"{ENGINE}/test_small_answers.py::test_small_answers[{engine}-" for engine in engines]
+    return (*drawn, *written)
+
+
+def files(folder: str, *names: str) -> tuple[str, ...]:
+    """Files of tests."""
+    return tuple(f"{folder}/test_{name}.py" for name in names)
+
+
+IMPRECISE = files(ENGINE, "imprecise_agrees", "imprecise_confidence", "imprecise_data", "existence")
 TARGETS = {
     "reference": Target(
         ("engine/reference",),
-        ("tests/reference", "tests/flink", "tests/rows", CONTRACT, f"{ENGINE}/test_existence.py"),
+        (
+            *("tests/reference", "tests/flink/test_answers_of_flink.py", "tests/rows/test_other_systems.py"),
+            *(*files(ENGINE, "existence", "maximal", "overlap", "totals"), *contract("sequence", "runs", "queues")),
+        ),
     ),
-    "stacks": Target(("engine/search/stacks",), (f"{ENGINE}/test_sequence.py", f"{ENGINE}/test_negation.py", CONTRACT)),
+    "stacks": Target(
+        (f"{SEARCH}/stacks.py",),
+        (*files(ENGINE, "sequence", "negation", "any_and_null_keys"), *contract("sequence")),
+    ),
     "runs": Target(
-        ("engine/search/runs",),
-        (f"{ENGINE}/test_runs.py", f"{ENGINE}/test_expressions.py", f"{ENGINE}/test_compressed.py", CONTRACT),
+        (f"{SEARCH}/runs",),
+        (
+            *files(ENGINE, "runs", "runs_automaton", "expressions", "compressed", "running_sums"),
+            *contract("runs", "states", "backtrack"),
+        ),
     ),
-    "lazy": Target(("engine/search/lazy",), (f"{ENGINE}/test_lazy.py", CONTRACT)),
-    "queues": Target(("engine/search/queues",), (f"{ENGINE}/test_queues.py", CONTRACT)),
-    "imprecise": Target(
-        ("engine/search/intervals", "engine/search/points"),
-        (f"{ENGINE}/test_imprecise_agrees.py", f"{ENGINE}/test_imprecise_confidence.py", CONTRACT),
+    "lazy": Target((f"{SEARCH}/lazy",), (*files(ENGINE, "lazy", "negation"), *contract("lazy-tree", "lazy-chain"))),
+    "queues": Target((f"{SEARCH}/queues",), (*files(ENGINE, "queues", "censored"), *contract("queues"))),
+    "intervals": Target((f"{SEARCH}/intervals",), (*IMPRECISE, *contract("intervals"))),
+    "points": Target((f"{SEARCH}/points",), (*IMPRECISE, *contract("points"))),
+    "row patterns": Target((f"{SEARCH}/row_pattern",), ("tests/rows", f"{ENGINE}/test_contract.py::test_row_")),
+    "Flink patterns": Target(
+        (f"{SEARCH}/flink", "plan/flink_lowering.py"), ("tests/flink", f"{ENGINE}/test_contract.py::test_flink_")
     ),
-    "row patterns": Target(("engine/search/row_pattern",), ("tests/rows", CONTRACT)),
-    "Flink patterns": Target(("engine/search/flink", "plan/flink_lowering.py"), ("tests/flink", CONTRACT)),
     "live": Target(
-        ("engine/incremental", "runners/live_fast.py"),
-        (f"{ENGINE}/test_live_agrees.py", f"{ENGINE}/test_live_calls.py"),
+        ("engine/incremental",),
+        (
+            *files(ENGINE, "incremental", "live_agrees", "dict_door", "result_rows"),
+            *("tests/runners/test_live.py", "tests/rows/test_pushed_rows.py", "tests/flink/test_pushed.py"),
+        ),
     ),
-    "streams": Target(("runners/stream",), ("tests/runners", CONTRACT)),
-    "binding": Target(("language/bind.py", "language/check.py", "language/linear.py"), ("tests/language", CONTRACT)),
+    "output": Target(
+        ("engine/output", "engine/retention.py"),
+        (*files(ENGINE, "maximal", "overlap", "retain", "imprecise_top"), *files("tests/reference", "output")),
+    ),
 }
 
 
@@ -69,6 +113,7 @@ class Mutation(NamedTuple):
 
     module: str
     line: int
+    function: str
     rule: str
     before: str
     after: str
@@ -104,9 +149,9 @@ def changes(node: ast.AST, text: str) -> Iterator[tuple[str, str]]:
     elif isinstance(node, ast.BoolOp):
         word = " or " if isinstance(node.op, ast.And) else " and "
         yield "and, or", "(" + word.join(f"({of(value)})" for value in node.values) + ")"
-        yield "left out", of(node.values[0])
+        yield "left out", f"({of(node.values[0])})"
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield "not", of(node.operand)
+        yield "not", f"({of(node.operand)})"
     elif isinstance(node, ast.Constant) and type(node.value) is int:
         yield "number", str(node.value + 1)
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
@@ -117,97 +162,266 @@ def changes(node: ast.AST, text: str) -> Iterator[tuple[str, str]]:
         yield "choice", f"({of(node.orelse)})"
 
 
+# No change is drawn inside these: annotations, messages, texts, and what only states what holds anyway.
+LEFT_ALONE = (ast.AnnAssign, ast.arguments, ast.Raise, ast.JoinedStr, ast.Assert, ast.Global, ast.Import)
+
+
+def makes_room(node: ast.AST) -> bool:
+    """Is this an array of some size? A larger one is no mistake."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in ("zeros", "empty", "full", "ones")
+
+
+def inside(node: ast.AST, function: str = "") -> Iterator[tuple[ast.AST, str]]:
+    """The nodes that may be changed, each with the function it is in."""
+    for name, value in ast.iter_fields(node):
+        if name in ("decorator_list", "annotation", "returns", "bases"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or isinstance(child, LEFT_ALONE) or makes_room(child):
+                continue
+            within = function
+            if isinstance(child, ast.FunctionDef):
+                within = f"{function}.{child.name}".lstrip(".")
+            if within:
+                yield child, within
+            yield from inside(child, within)
+
+
 def mutations(module: Path) -> list[Mutation]:
-    """All changes of a module; annotations, defaults of classes and texts stay as they are."""
+    """All changes of a module's functions."""
     text = module.read_text()
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line.encode()))
     if not text.isascii():
         return []  # places are counted in bytes
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
     found = []
-    bodies = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-    for node in {id(node): node for body in bodies for part in body.body for node in ast.walk(part)}.values():
+    for node, function in inside(ast.parse(text)):
         for rule, after in changes(node, text):
             low = starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
             high = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
-            where = str(module.relative_to(ROOT))
-            found.append(Mutation(where, node.lineno, rule, text[low:high], after, low, high))  # type: ignore[attr-defined]
+            place = str(module.relative_to(ROOT))
+            line = node.lineno  # type: ignore[attr-defined]
+            found.append(Mutation(place, line, function, rule, text[low:high], after, low, high))
     return found
 
 
-def modules_of(target: Target) -> list[Path]:
+def modules_of(target: str) -> list[Path]:
     """The modules of a target."""
-    source = ROOT / "src" / "cepheid"
-    found = []
-    for name in target.modules:
-        place = source / name
-        found += (
-            sorted(place.rglob("*.py")) if place.is_dir() else [place if place.suffix else place.with_suffix(".py")]
-        )
+    places = [SOURCE / name for name in TARGETS[target].modules]
+    return [each for place in places for each in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
+
+
+Place = tuple[str, str, int]  # of a function's code: the file, its qualified name, its first line
+
+
+def place_of(code: CodeType) -> Place:
+    """Where a code was written."""
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def pairs(one: CodeType, other: CodeType) -> Iterator[tuple[Place, CodeType]]:
+    """For each code of a module the place of the original and the code that takes its place."""
+    yield place_of(one), other
+    inner = [[each for each in code.co_consts if isinstance(each, CodeType)] for code in (one, other)]
+    for left, right in zip(*inner, strict=True):
+        yield from pairs(left, right)
+
+
+def replaced(mutation: Mutation) -> set[Place]:
+    """Replaces the code of the functions that a change touches in this process; their places."""
+    file = str(ROOT / mutation.module)
+    text = Path(file).read_text()
+    changed = {
+        place: code
+        for place, code in pairs(compile(text, file, "exec"), compile(mutation.applied(text), file, "exec"))
+        if place[1] != "<module>"
+    }
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and (code := changed.get(place_of(each.__code__))) is not None:
+            each.__code__ = code
+    return set(changed)
+
+
+def functions_of(mutation: Mutation) -> set[Place]:
+    """The outermost function that a change touches: what calls it may notice."""
+    file = str(ROOT / mutation.module)
+    text = Path(file).read_text()
+    one, other = compile(text, file, "exec"), compile(mutation.applied(text), file, "exec")
+    lines = range(mutation.line, mutation.line + 1)
+    found = set()
+    for place, code in pairs(one, other):
+        last = max((line for *_, line in code.co_lines() if line is not None), default=0)
+        if place[1] != "<module>" and place[2] <= lines.start and lines.stop <= last + 2:
+            found.add(place)
     return found
 
 
-def run_tests(target: Target, source: Path, seconds: float | None) -> str | None:
-    """Runs a target's tests against a copy of the source: what noticed a change, or None."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    environment = {**os.environ, "PYTHONPATH": str(source), "NUMBA_DISABLE_JIT": "1", "CEPHEID_TEST_PROFILE": "plain"}
-    try:
-        done = subprocess.run(
-            [*command, *target.tests],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "time"
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return failed[0][:200] if failed else None if done.returncode == 0 else f"exit code {done.returncode}"
+class Session:
+    """The collected tests, and what those of a target call."""
+
+    def __init__(self, items: list[pytest.Item], record: Path) -> None:
+        self.items = {item.nodeid: item for item in items}
+        self.record = record
+        self.failed: str | None = None
+        self.called: set[CodeType] = set()
+        self.calls: dict[str, tuple[float, set[Place]]] = {}
+
+    def run(self, item: pytest.Item) -> None:
+        """Runs one test by itself."""
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+    def measure(self, target: str) -> None:
+        """Runs each test of a target, in a copy of the process: how long it takes and which functions it calls."""
+        kept = self.record / f"calls {target} {commit()}.jsonl"
+        if not kept.exists():
+            writing = kept.with_suffix(".new")
+            items = [item for name, item in self.items.items() if name.startswith(TARGETS[target].tests)]
+            self.apart(lambda: self.measured(items, writing), None)
+            writing.rename(kept)
+        self.calls.clear()
+        for line in kept.read_text().splitlines():
+            name, seconds, failed, places = json.loads(line)
+            if not failed and seconds < LONGEST and name in self.items:
+                self.calls[name] = seconds, {tuple(place) for place in places}
+
+    def measured(self, items: list[pytest.Item], kept: Path) -> int:
+        """Writes a line for each test."""
+        source = str(SOURCE)
+
+        def called(frame: FrameType, event: str, _: Any) -> None:
+            if event == "call":
+                self.called.add(frame.f_code)
+
+        start = _thread.start_new_thread
+
+        def started(function: Callable[[], None], arguments: tuple[()]) -> int:
+            def profiled() -> None:
+                sys.setprofile(called)
+                function()
+
+            return start(profiled, arguments)
+
+        _thread.start_new_thread = started  # searches run in threads of their own
+        with kept.open("w") as lines:
+            for item in items:
+                self.failed, self.called = None, set()
+                begin = time.process_time()
+                sys.setprofile(called)
+                self.run(item)
+                sys.setprofile(None)
+                seconds = time.process_time() - begin
+                places = [place_of(code) for code in self.called if code.co_filename.startswith(source)]
+                lines.write(json.dumps([item.nodeid, seconds, self.failed, places]) + "\n")
+                lines.flush()
+        return 0
+
+    def apart(self, work: Callable[[], int], seconds: int | None) -> int | None:
+        """Runs something in a copy of the process: its exit code, or None if a signal ended it."""
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            code = 99
+            try:
+                if seconds is not None:
+                    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+                    signal.alarm(20 * seconds)  # one that waits for itself
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, 1)
+                os.dup2(null, 2)
+                code = work()
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else None
+
+    def catches(self, mutation: Mutation) -> str | None:
+        """Which test notices a change, or None."""
+        places = functions_of(mutation)
+        able = sorted((seconds, name) for name, (seconds, calls) in self.calls.items() if places & calls)
+        caught = self.record / "caught.txt"
+        caught.write_text("")
+
+        def tried() -> int:
+            replaced(mutation)
+            begun = time.process_time()
+            for usual, name in able:
+                signal.setitimer(signal.ITIMER_PROF, 3 * usual + 2)  # then a signal ends this copy
+                caught.write_text(f"{name}: does not end")
+                self.run(self.items[name])
+                if self.failed:
+                    caught.write_text(name)
+                    return 1
+                if time.process_time() > begun + ENOUGH:
+                    break
+            return 0
+
+        code = self.apart(tried, 3 * ENOUGH)
+        if not able:
+            return None
+        return None if code == 0 else caught.read_text()
 
 
-def try_target(name: str, number: int, seed: int, record: Path) -> Counter[str]:
-    """Draws changes of a target and runs its tests against each."""
-    target = TARGETS[name]
-    possible = [each for module in modules_of(target) for each in mutations(module)]
-    drawn = random.Random(f"{name} {seed}").sample(possible, min(number, len(possible)))
-    outcome: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder, (record / "mutations.jsonl").open("a") as kept:
-        copy = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
-        begin = time.monotonic()
-        noticed = run_tests(target, copy, None)
-        if noticed is not None:
-            raise SystemExit(f"{name}: the tests fail without a change: {noticed}")
-        longest = 3 * (time.monotonic() - begin) + 30
+class Plugin:
+    """Takes over once pytest has collected the tests."""
+
+    def __init__(self, targets: list[str], number: int, seed: int, record: Path) -> None:
+        self.targets, self.number, self.seed, self.record = targets, number, seed, record
+        self.session: Session | None = None
+        newest: dict[tuple[str, ...], str | None] = {}
+        if not number:
+            for line in (record / "mutations.jsonl").read_text().splitlines():
+                read = json.loads(line)
+                newest[read["module"], read["function"], read["rule"], read["before"], read["after"]] = read["caught"]
+        self.open = {change for change, caught in newest.items() if caught is None}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and self.session is not None:
+            self.session.failed = report.nodeid
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.session = Session(session.items, self.record)
+        for target in self.targets:
+            self.session.measure(target)
+            self.try_target(target, self.session)
+        return True
+
+    def try_target(self, target: str, session: Session) -> None:
+        """Draws changes of a target and asks of each whether a test notices it."""
+        possible = [each for module in modules_of(target) for each in mutations(module)]
+        if self.number:
+            drawn = random.Random(f"{target} {self.seed}").sample(possible, min(self.number, len(possible)))
+        else:
+            drawn = [each for each in possible if each[:1] + each[2:6] in self.open]
+        outcome: Counter[str] = Counter()
         for mutation in drawn:
-            place = copy / Path(mutation.module).relative_to("src")
-            original = place.read_text()
-            place.write_text(mutation.applied(original))
-            caught = run_tests(target, copy, longest)
-            place.write_text(original)
+            begin = time.monotonic()
+            caught = session.catches(mutation)
             outcome["survived" if caught is None else "caught"] += 1
-            kept.write(json.dumps({"target": name, "seed": seed, "caught": caught, **mutation._asdict()}) + "\n")
-            kept.flush()
-            if caught is None:
-                print(f"{mutation.module}:{mutation.line}: {mutation.before!r} -> {mutation.after!r}", flush=True)
-    return outcome
+            line = {"target": target, "seed": self.seed, "commit": commit(), "caught": caught, **mutation._asdict()}
+            with (self.record / "mutations.jsonl").open("a") as kept:
+                kept.write(json.dumps(line) + "\n")
+            shown = f"{mutation.module}:{mutation.line}: {mutation.before!r} -> {mutation.after!r}"
+            print(f"{time.monotonic() - begin:5.0f}s {caught or 'SURVIVED'}  {shown}", flush=True)
+        print(f"{target}: {outcome['caught']} of {outcome.total()} changes caught", flush=True)
 
 
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--number", type=int, default=20, help="changes of each target")
+    parser.add_argument("--again", action="store_true", help="changes that no test noticed, instead of new ones")
     parser.add_argument("--target", action="append", choices=TARGETS)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--record", type=Path, default=Path("build/verification"))
+    parser.add_argument("--record", type=Path, default=ROOT / "build" / "verification")
     asked = parser.parse_args()
     asked.record.mkdir(parents=True, exist_ok=True)
-    for name in asked.target or TARGETS:
-        outcome = try_target(name, asked.number, asked.seed, asked.record)
-        print(f"{name}: {outcome['caught']} of {outcome.total()} changes caught", flush=True)
+    plugin = Plugin(asked.target or list(TARGETS), 0 if asked.again else asked.number, asked.seed, asked.record)
+    leave_out = ["--ignore-glob=*_large.py", "--ignore-glob=*_learn.py", "-k", "not ctrl_c"]
+    plain = ["-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "-s", "--capture=no"]
+    tests = {name.partition("::")[0] for target in plugin.targets for name in TARGETS[target].tests}
+    raise SystemExit(pytest.main([*plain, *leave_out, *sorted(tests)], plugins=[plugin]))
 
 
 if __name__ == "__main__":

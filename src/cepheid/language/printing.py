@@ -11,6 +11,7 @@ from decimal import Decimal
 from cepheid.budget import set_to
 from cepheid.language import syntax as s
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single
+from cepheid.language.whole import within_64_bits
 
 # How tightly each node holds its parts together; a looser part inside a tighter one needs parentheses.
 _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _UNARY, _ATOM = range(8)
@@ -22,7 +23,7 @@ _RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq",
 _RESERVED |= {"summarise", "summarize", "by", "every", "define", "when", "then", "else", "end"}
 _RESERVED |= {"like", "ilike", "rlike", "regexp", "case", "until"}
 _RESERVED |= {strategy.value for strategy in s.Strategy}
-_plural: ContextVar[bool] = ContextVar("plural", default=False)  # "1 hours", as checkpoints have recorded texts
+_stored: ContextVar[bool] = ContextVar("stored", default=False)  # "1 hours" and 1 for 100%, as checkpoints have texts
 
 
 def to_text(query: s.QuerySyntax) -> str:
@@ -160,7 +161,7 @@ def stored_text(query: s.QuerySyntax) -> str:
     >>> stored_text(parse("PATTERN SEQ(A a, B b) WITHIN 1 hour"))
     'PATTERN SEQ(A a, B b)\\nWITHIN 1 hours'
     """
-    with set_to(_plural, True):
+    with set_to(_stored, True):
         return to_text(query)
 
 
@@ -177,7 +178,7 @@ def window_text(window: s.Window) -> str:
 
 
 def _unit_text(length: object, unit: str) -> str:
-    return unit if length != 1 or _plural.get() else unit[:-1]
+    return unit if length != 1 or _stored.get() else unit[:-1]
 
 
 def expression_text(node: s.Expression) -> str:
@@ -282,6 +283,17 @@ def _string_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def _decimal_text(number: Decimal) -> str:
+    """A decimal as text that reads back as a decimal: 7 would be a whole number.
+
+    >>> _decimal_text(Decimal("1.50")), _decimal_text(Decimal(7)), _decimal_text(Decimal(2**63))
+    ('1.50', '700%', '9223372036854775808')
+    """
+    written = format(number, "f")
+    whole = "." not in written and within_64_bits(int(number)) is not None and not _stored.get()
+    return f"{written}00%" if whole and number else "0%" if whole else written
+
+
 def _text(node: s.Expression) -> tuple[str, int]:
     """The text and how tightly it holds together."""
     match node:
@@ -292,7 +304,7 @@ def _text(node: s.Expression) -> tuple[str, int]:
         case s.Literal(value=str() as text):
             return _string_text(text), _ATOM
         case s.Literal(value=Decimal() as number):
-            return format(number, "f"), _UNARY if number.is_signed() else _ATOM
+            return _decimal_text(number), _UNARY if number.is_signed() else _ATOM
         case s.Literal(value=number):
             return repr(number), _UNARY if str(number).startswith("-") else _ATOM
         case s.Name(name=name):

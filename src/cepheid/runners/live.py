@@ -33,7 +33,7 @@ from cepheid.runners.stream.incremental_levels import ResidentLevels, local_leve
 from cepheid.runners.stream.incremental_shard import ChunkCache, Resident, how_it_is_searched
 from cepheid.runners.stream.state import Outcome, StreamStep
 from cepheid.runners.ties import in_row_order
-from cepheid.runners.worker_plans import common_result, result_rows, ship_here
+from cepheid.runners.worker_plans import common_result, result_table, ship_here
 
 T = TypeVar("T")
 
@@ -244,12 +244,8 @@ class Live(LiveFace):
         return self._alone(self._open(step))
 
     def _found(self, outcome: Outcome) -> tuple[ChunkCache, StepResult]:
-        shipments = self._shipments
-        if len(shipments) == 1 and shipments[0].name is None:
-            batches = [batch for _, batch in outcome.results]
-        else:
-            batches = [result_rows(shipments[number], batch, self._result) for number, batch in outcome.results]
-        return self.resident.held(), StepResult(pa.Table.from_batches(batches, self._result), outcome.late)
+        found = result_table(self._shipments, outcome.results, self._result)
+        return self.resident.held(), StepResult(found, outcome.late)
 
 
 def live_query(

@@ -27,7 +27,7 @@ from cepheid.runners.stream import incremental_shard as residents
 from cepheid.runners.stream.event_log import Event, Mark
 from cepheid.runners.stream.incremental_shard import ChunkCache, Resident
 from cepheid.runners.ties import LiveTies
-from cepheid.runners.worker_plans import result_rows
+from cepheid.runners.worker_plans import result_table
 
 FAR = d.FAR
 MOST_TIED = 1_000  # events of one time, or tables with some, that wait to be counted
@@ -378,11 +378,7 @@ class FastDoor:
             rows = self.dict_rows.rows(resident.log, found)
             if rows is not None:
                 return rows
-        shipments, batches = resident.shipments, []
-        for place, batch in resident.told(found):
-            named = shipments[place].name is not None
-            batches.append(result_rows(shipments[place], batch, self.result) if named else batch)
-        table = pa.Table.from_batches(batches, self.result)
+        table = result_table(resident.shipments, resident.told(found), self.result)
         return table if as_table else table.to_pylist()
 
     # --- ties ---------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from cepheid.engine.data.table import EventTable
 from cepheid.errors import QueryError
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.rules.scan_every_event import looks_at_all_events
+from cepheid.remembered import Remembered
 
 QUERY = "query"
 SHARED = ("match_start", "match_end")
@@ -122,7 +123,7 @@ def dressed(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBat
 
 
 def dressed_together(found: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows of the results of several queries as rows of the common result, query by query.
+    """Rows of the results of several queries as rows of the common result, query by query in the order of its columns.
 
     One batch has the columns of all queries once: with a batch for each, a hundred queries take ten thousand columns.
 
@@ -131,34 +132,50 @@ def dressed_together(found: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.S
     >>> dressed_together({"first": [batch], "other": [batch]}, common).column("other").to_pylist()
     [None, {'x': 3}]
     """
+    found = {name: found[name] for name in schema.names if name in found}
     rows = {name: sum(batch.num_rows for batch in batches) for name, batches in found.items()}
     total = sum(rows.values())
-    nothing: dict[pa.DataType, pa.Array] = {}  # a column without values, by its type
+    kinds, nothing = _kinds.of(schema, lambda: _kinds_of(schema)), dict[int, pa.Array]()
 
-    def nulls(kind: pa.DataType, number: int) -> pa.Array:
+    def nulls(kind: int, number: int) -> pa.Array:
         if kind not in nothing:
-            nothing[kind] = pa.nulls(total, kind)
-        return nothing[kind].slice(0, number)
+            nothing[kind] = pa.nulls(total, schema.field(kind).type)
+        return nothing[kind] if number == total else nothing[kind].slice(0, number)
 
     arrays, start = [], 0
-    for field in schema:
-        kind, own = field.type, found.get(field.name, ())
-        if field.name == QUERY:
-            parts = [pa.repeat(pa.scalar(name, kind), number) for name, number in rows.items()]
-        elif field.name in SHARED:
+    for kind, name in zip(kinds, schema.names, strict=True):
+        own = found.get(name, ())
+        if name == QUERY:
+            parts = [pa.repeat(pa.scalar(each, pa.string()), number) for each, number in rows.items()]
+        elif name in SHARED:
             parts = [
-                batch.column(field.name).cast(kind) if field.name in batch.schema.names else nulls(kind, batch.num_rows)
+                _as_kind(batch.column(name), schema.field(kind).type)
+                if name in batch.schema.names
+                else nulls(kind, batch.num_rows)
                 for batches in found.values()
                 for batch in batches
             ]
+        elif not own:
+            parts = [nulls(kind, total)]
         else:
-            parts = [nulls(kind, start), *(_as_struct(batch).cast(kind) for batch in own)]
-            start += rows.get(field.name, 0)
+            parts = [nulls(kind, start), *(_as_kind(_as_struct(batch), schema.field(kind).type) for batch in own)]
+            start += rows[name]
             parts.append(nulls(kind, total - start))
-            if not own:
-                parts = [nulls(kind, total)]
         arrays.append(pa.concat_arrays(parts) if len(parts) > 1 else parts[0])
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+_kinds = Remembered[list[int]](most=64)  # a look at a type of many fields takes longer than a column of them
+
+
+def _kinds_of(schema: pa.Schema) -> list[int]:
+    """For each column of a schema the first one of its type."""
+    first: dict[pa.DataType, int] = {}
+    return [first.setdefault(field.type, place) for place, field in enumerate(schema)]
+
+
+def _as_kind(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array if array.type == kind else array.cast(kind)
 
 
 def _as_struct(batch: pa.RecordBatch) -> pa.StructArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,6 +56,23 @@ def result_rows(worker_plan: WorkerPlan, batch: pa.RecordBatch, schema: pa.Schem
     if worker_plan.name is not None:
         return many.dressed(worker_plan.name, batch, schema)
     return many.widened(dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows, schema)
+
+
+def result_table(
+    worker_plans: Sequence[WorkerPlan], found: Iterable[tuple[int, pa.RecordBatch]], schema: pa.Schema
+) -> pa.Table:
+    """Rows of the results of some plans, by their numbers, as the common result: those of plans with names in order."""
+    together: dict[str, list[pa.RecordBatch]] = {}
+    batches = []
+    for number, batch in found:
+        name = worker_plans[number].name
+        if name is not None:
+            together.setdefault(name, []).append(batch)
+        else:
+            batches.append(batch if len(worker_plans) == 1 else result_rows(worker_plans[number], batch, schema))
+    if together:
+        batches.append(many.dressed_together(together, schema))
+    return pa.Table.from_batches(batches, schema)
 
 
 def ship_here(plan: Plan, events: pa.Schema, name: str | None = None) -> WorkerPlan:

@@ -59,10 +59,11 @@ def told_of_any(expression: s.Expression) -> str:
     >>> told_of_any(s.Attribute(s.Reference("a"), "x")) == told_of_any(s.Attribute(s.Reference("b"), "x"))
     True
     """
-    return _texts.of(expression, lambda: repr(_of_any_variable(expression)))
+    return _texts.of(expression, lambda: repr(of_any_variable(expression)))
 
 
-def _of_any_variable(expression: s.Expression) -> s.Expression:
+def of_any_variable(expression: s.Expression) -> s.Expression:
+    """The same of an event, whatever the query calls it."""
     if isinstance(expression, s.Reference):
         return s.Reference("", expression.element)
-    return s.rebuild(expression, _of_any_variable)
+    return s.rebuild(expression, of_any_variable)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from cepheid.engine.data.arrays import Int64Rows, Int64s, Uint8Rows
 from cepheid.engine.data.columns import fill
 from cepheid.engine.data.layout import BEGINS, MASK, POSITION, TIME
-from cepheid.engine.data.shared import sharing, told_of_any
+from cepheid.engine.data.shared import of_any_variable, sharing, told_of_any
 from cepheid.engine.incremental import linking
 from cepheid.engine.incremental.core import Core
 from cepheid.engine.incremental.entry import Entry
@@ -49,6 +49,10 @@ from cepheid.engine.jit_fallback import FEW_EVENTS
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
 from cepheid.engine.search.incremental_events import KeyNumbers, OneEventTest, passed
+from cepheid.engine.values.constants import WithConstant, with_constant
+from cepheid.engine.values.constants import answers as answers_of
+from cepheid.engine.values.plain import columns_of
+from cepheid.language import syntax as s
 
 # What is known of a query: where its `head` is; which row of keys is its own (-1: it has no key); its conditions on all
 # events, and behind them those on first ones; does it need all events; its own numbers of keys, the shared numbers of
@@ -254,6 +258,19 @@ class Intake:
             query[TESTS], query[FIRSTS], query[TESTS_END] = ends
             query[KEY_ROW] = places.get(core.reader.shared, -1)
         self._tests = np.array(tests or [(0, 0)], np.int64)
+        self._alone, self._alike = self._by_shape()
+
+    def _by_shape(self) -> tuple[list[int], list[tuple[list[int], s.Comparison, list[Any]]]]:
+        """The numbers of conditions that are evaluated one by one, and those that differ in a constant alone."""
+        shapes: dict[str, list[tuple[int, WithConstant]]] = {}
+        for number, (_, component, part) in enumerate(self._conditions):
+            found = None if component.any else with_constant(of_any_variable(part), self._cores[0].plan.bound.schema)
+            if found is not None:
+                shapes.setdefault(found.name, []).append((number, found))
+        alike = [own for own in shapes.values() if len(own) > 1]
+        known = {number for own in alike for number, _ in own}
+        together = [([number for number, _ in own], own[0][1].shape, [each.value for _, each in own]) for own in alike]
+        return [number for number in range(len(self._conditions)) if number not in known], together
 
     def is_ready(self, events: int) -> bool:
         """Do the queries share their keys, and are the kernels there, or are there events enough to wait for them?"""
@@ -273,8 +290,11 @@ class Intake:
             for own, shared in zip(keys, self._shared, strict=True):
                 own[any_needs] = shared.of_rows(table, any_needs)
             answers = np.zeros((max(1, len(self._conditions)), rows), np.uint8)
-            for answer, (_, component, part) in zip(answers, self._conditions, strict=False):
-                answer[:] = passed(table, part, component.any)
+            for number in self._alone:
+                _, component, part = self._conditions[number]
+                answers[number] = passed(table, part, component.any)
+            for numbers, shape, values in self._alike:
+                answers[numbers] = answers_of(shape, values, rows, columns_of(table))
             columns = self._columns(table)
         for query, core, count in zip(self._queries, self._cores, counts.tolist(), strict=True):
             core.make_room(count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -95,25 +95,6 @@ def _refused_columns(compiled: CompiledProgram) -> str | None:
     if layout.read or layout.literals or compiled.predicate.form is not None or not compiled.predicate.compiled:
         return "its conditions are not compiled"
     return None
-
-
-def but_for_the_window(plan: Plan) -> str | None:
-    """What a query asks for besides its window and RETURN; None: its window decides more than how long matches last.
-
-    Of two queries that ask for the same, the one with the longer window finds all matches of the other.
-    """
-    plan = decided(plan)
-    bound = plan.bound
-    at_an_edge = any(each.before is None or each.after is None for each in bound.negations)
-    timed = bound.window is not None and not bound.window.events
-    plain = bound.summary is None and bound.forecast is None and plan.output.mode is s.OutputMode.ALL
-    if not plain or not timed or at_an_edge or bound.postponed or bound.untils or bound.strategies != _ANY:
-        return None
-    if plan.is_lossy or plan.is_imprecise or plan.exchange.retention.decides_late:
-        return None
-    syntax = replace(bound.syntax, within=None, returns=None)
-    asked = replace(bound, syntax=syntax, window=None, returns=None, text=None)
-    return repr((replace(plan.match, bound=asked), plan.scan.takes, plan.scan.every_event))
 
 
 _ANY = {s.Strategy.SKIP_TILL_ANY}

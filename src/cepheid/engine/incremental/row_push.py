@@ -75,7 +75,8 @@ LONG = 32  # rows of an attempt in vain, after which the next one waits for the 
 UNTIL_A_PAUSE = 1 << 20
 
 # Copies that `searched` contains: to hand over tuples of fifty arrays takes longer than to look at a row.
-attempt_here, is_hopeless_here = (inlined(getattr(each, "py_func", each)) for each in (attempt, is_hopeless))
+attempt_here = inlined(getattr(attempt, "py_func", attempt))
+is_hopeless_here = inlined(getattr(is_hopeless, "py_func", is_hopeless))
 
 
 @kernel

@@ -10,7 +10,7 @@ from lark import Token
 from cepheid.language import syntax as s
 from cepheid.language.library.decimals import MOST, moved, precision_of
 from cepheid.language.units import unit_named
-from cepheid.language.whole import within_64_bits
+from cepheid.language.whole import LEAST, within_64_bits
 
 
 def case_of(parts: list[Any], span: s.Span) -> s.Call:
@@ -43,10 +43,7 @@ def exact_number(text: str, value: int | float) -> int | float | Decimal | None:
 
 def within(value: int | float | Decimal) -> int | float | Decimal:
     """-9223372036854775808 is a whole number of 64 bits, though the number after the sign is not."""
-    if isinstance(value, Decimal) and value == value.to_integral_value() and value.as_tuple().exponent == 0:
-        whole = int(value)
-        return whole if within_64_bits(whole) is not None else value
-    return value
+    return LEAST if isinstance(value, Decimal) and value == LEAST and value.as_tuple().exponent == 0 else value
 
 
 def cast_type_of(name: str, digits: list[str]) -> str:

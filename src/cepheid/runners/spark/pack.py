@@ -7,7 +7,7 @@ Spark's own filter for late rows, which would drop a packed row with all its eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -170,10 +170,10 @@ def unpacker(
                         together.setdefault(shipments[query].name or "", []).append(part)
                         cells += part.num_rows * len(schema)
                 if cells > CELLS_AT_ONCE:
-                    yield in_order(together, schema)
+                    yield dressed_together(together, schema)
                     together, cells = {}, 0
         if together:
-            yield in_order(together, schema)
+            yield dressed_together(together, schema)
         for query, tables in parts.items():
             worker_plan = shipments[query]
             bound = worker_plan.plan.bound
@@ -185,11 +185,6 @@ def unpacker(
                 yield result_rows(worker_plan, part, schema)
 
     return unpack
-
-
-def in_order(together: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows of queries with names as rows of the common result, in the order of its columns."""
-    return dressed_together({name: together[name] for name in schema.names if name in together}, schema)
 
 
 def plain_unpacker(schema: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

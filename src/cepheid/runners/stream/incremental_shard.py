@@ -21,9 +21,9 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered
-from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined, some_of
+from cepheid.engine.incremental.alike import Asked, Group, groups_of, what_is_asked
+from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined
 from cepheid.engine.incremental.intake import Intake
-from cepheid.engine.incremental.queries import but_for_the_window
 from cepheid.engine.incremental.result_rows import ResultRows, is_ready
 from cepheid.engine.search.incremental_events import FEW, Arrived, KeyNumbers
 from cepheid.plan.explain import retained_text
@@ -96,7 +96,7 @@ class Resident:
         self.queries: Mapping[str, Known] = fingerprint.begun()
         self.kept = 0  # events that were left when it was last looked which have expired
         self.cores: list[Core] = []
-        self.groups: list[list[int]] = []  # the numbers of the queries that each of them serves
+        self.groups: list[Group] = []  # the queries that each of them serves
         self.taken = np.zeros(0, bool)  # which events of the last table some query may need
         self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
         self._at: ChunkCache | None = None  # where it stands, unless a step was begun since
@@ -117,7 +117,7 @@ class Resident:
     @property
     def searches(self) -> list[Core]:
         """Those of all queries, by their numbers."""
-        found = {number: core for core, numbers in zip(self.cores, self.groups, strict=True) for number in numbers}
+        found = {number: core for core, group in zip(self.cores, self.groups, strict=True) for number in group.numbers}
         return [found[number] for number in sorted(found)]
 
     def held(self) -> ChunkCache:
@@ -207,16 +207,17 @@ class Resident:
         self.log = EventLog(self.schema, self.log._as_table)
         shared: dict[tuple[str, ...], KeyNumbers] = {}
         self.cores, self.groups = [], []
-        for numbers in self._alike():
-            core = self._search(numbers[0], shared)
-            split = core.form.replays and len(numbers) > 1
-            self.cores += [core] if not split else [self._search(number, shared) for number in numbers]
-            self.groups += [numbers] if not split else [[number] for number in numbers]
+        for group in groups_of(self.step.plans, self._asked, list(map(self.known_since, range(len(self._asked))))):
+            core = self._search(group, shared)
+            split = core.form.replays and len(group.numbers) > 1
+            groups = group.alone() if split else [group]
+            self.cores += [self._search(each, shared) for each in groups] if split else [core]
+            self.groups += groups
         self.intake = Intake(self.cores, list(shared.values()))
         begins = self.step.begins(table)
         arrived = self.read(table) if table.num_rows else []
         for number, (core, each) in enumerate(zip(self.cores, arrived, strict=False)):
-            since = self.known_since(self.groups[number][0])
+            since = self.known_since(self.groups[number].numbers[0])
             if since is not None and bool((begins[each.rows] <= since).any()):
                 later = table.filter(pa.array(begins > since))
                 rows = np.flatnonzero(begins > since)
@@ -228,24 +229,13 @@ class Resident:
             core.know(BEGINNING if until is None else until)
         self.kept = len(self)
 
-    def _search(self, number: int, shared: dict[tuple[str, ...], KeyNumbers]) -> Core:
-        return Core(self.step.plans[number], self.schema, partial(self._replayed, number), shared)
-
-    def _alike(self) -> list[list[int]]:
-        """The queries that one search serves, which differ in their windows: the one with the longest comes first."""
-        groups: dict[object, list[int]] = {}
-        for number, asked in enumerate(self._asked):
-            groups.setdefault(number if asked is None else (asked, self.known_since(number)), []).append(number)
-        return [sorted(numbers, key=self._window_of, reverse=True) for numbers in groups.values()]
+    def _search(self, group: Group, shared: dict[tuple[str, ...], KeyNumbers]) -> Core:
+        return Core(group.searched, self.schema, partial(self._replayed, group.numbers[0]), shared)
 
     @cached_property
-    def _asked(self) -> list[str | None]:
+    def _asked(self) -> list[Asked | None]:
         plans = self.step.plans
-        return [but_for_the_window(plan) for plan in plans] if len(plans) > 1 else [None]
-
-    def _window_of(self, number: int) -> int:
-        window = self.step.plans[number].bound.window
-        return 0 if window is None else window.length
+        return [what_is_asked(plan) for plan in plans] if len(plans) > 1 else [None] * len(plans)
 
     def known_since(self, number: int) -> int | None:
         """A query that came later has not been shown what was before."""
@@ -287,17 +277,13 @@ class Resident:
             return [each for each in found if each[1]]
         told: list[tuple[int, list[Found]]] = []
         for place, results in found:
-            first, *others = self.groups[place]
-            if results:
-                told.append((first, results))
-            if not others or not results:
-                continue
-            pushed = joined([each for each in results if isinstance(each, PushedMatches)])
-            lasted = self.cores[place].durations(pushed)
-            for number in others:
-                which = lasted < self._window_of(number)
-                if which.any():
-                    told.append((number, [pushed if which.all() else some_of(pushed, which)]))
+            group = self.groups[place]
+            if len(group.numbers) == 1:
+                told += [(group.numbers[0], results)] if results else []
+            elif results:
+                pushed = joined([each for each in results if isinstance(each, PushedMatches)])
+                own = group.picked(pushed, self.cores[place], self.log, self.schema)
+                told += [(number, [matches]) for number, matches in own]
         return sorted(told, key=itemgetter(0))
 
     def _replayed(self, number: int, rows: Int64s, after: int, until: int) -> list[pa.RecordBatch]:

@@ -102,6 +102,7 @@ class RowResults:
         columns = np.zeros((len(self.leaves), m.OF_RESULT), np.int64)
         for row, leaf in zip(columns, self.leaves, strict=True):
             width, place = width_of(leaf.kind), 0 if leaf.column is None else log.get_field_index(leaf.column)
+            assert width is not None, "others are not copied"
             row[:] = leaf.spec[0], place, width, pa.types.is_floating(leaf.kind)
         own = [(id(name), id(leaf.column)) for name, leaf in zip(names, self.leaves, strict=True)]
         labels = pa.record_batch({"label": pa.array(self.clause.labels, pa.string())})
