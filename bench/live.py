@@ -2,8 +2,9 @@
 
 `python -m bench live` prints events a second for every shape of query and every size of table, on SASE's workload (20
 types, 1,000 keys, window 10,000); how the cost of an event grows with the window, the keys, the queries and the length
-of the pattern; how long `send` takes at a given rate; and what memory does over a long stream. Then a batch in the same
-run, with lists and tables of 100. Times are processor time, except those of `send` at a rate.
+of the pattern; how long `send` takes at a given rate; what memory does over a long stream; and every shape with one
+key, ten and 1,000 beside a batch of the same events. Then a batch in the same run, with lists and tables of 100, and
+other engines. Times are processor time, except those of `send` at a rate and those of other engines.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import os
 import resource
 import time
 from collections import defaultdict, deque
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import cepheid
+from bench.live_rivals import beside_rivals
 
 ANY = "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 5000"
 NEXT = "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) { [id] } WITHIN 5000"
@@ -63,7 +66,8 @@ def main(quick: bool = False) -> None:
     shapes(table)
     growth(number)
     delays(5_000 if quick else 50_000)
-    memory(200_000 if quick else 5_000_000)
+    memory(200_000 if quick else 10_000_000)
+    few_keys(20_000 if quick else 100_000)
     for name, query, keys in (
         ("every combination", ANY, 1000),
         ("next match", NEXT, 1000),
@@ -71,6 +75,7 @@ def main(quick: bool = False) -> None:
     ):
         print(f"\n{name}\n")
         measure(query, events_of(50_000 if quick else 200_000, keys))
+    beside_rivals(20_000 if quick else 200_000)
 
 
 SCHEMA = {"ts": int, "type": str, "k": int, "price": float}
@@ -205,6 +210,37 @@ def memory(number: int) -> None:
     begun = min(3, len(peaks)) * chunk
     print(f"\nMost memory held: {early:,.0f} MB after {begun:,} events, {late:,.0f} MB after {number:,}")
     print(f"events kept: {live.numbers.retained:,}")
+
+
+# The window for one key, for ten and for 1,000: a longer one has more matches than anyone wants to look at.
+FEW_KEYS = {
+    "any match": (300, 3_000, 10_000),
+    "next match": (10_000, 10_000, 10_000),
+    "negation": (300, 3_000, 10_000),
+    "Kleene": (200, 2_000, 10_000),
+    "contiguity": (10_000, 10_000, 10_000),
+    "optional part": (100, 1_000, 10_000),
+    "no key": (100,),
+    "count window": (20, 20, 20),
+    "missing events": (60, 300, 10_000),
+}
+
+
+def few_keys(number: int) -> None:
+    """Every shape with one key, ten and 1,000: how much slower than a batch of the same events."""
+    print("\nThousand events a second, and how many times slower than a batch\n")
+    print("| query | keys | window | a batch | 1,000 | 100 | a dict | matches |\n|---|---|---|---|---|---|---|---|")
+    for name, windows in FEW_KEYS.items():
+        for keys, window in zip((1, 10, 1_000), windows, strict=False):
+            query, table = SINGLES[name].replace("WITHIN 10000", f"WITHIN {window}"), workload(number, keys)
+            model = LOSSES if "THRESHOLD" in query else None
+            found = cepheid.match(table, query, model=model).num_rows
+            batch = rate(partial(cepheid.match, table, query, model=model), number)
+            cells = []
+            for size in (1_000, 100, 1):
+                each, _ = sent(opened(query), in_pieces(table if size > 1 else table.slice(0, 20_000), size))
+                cells.append(f"{1 / each / 1e3:,.0f} ({batch * each:.1f})")
+            print(f"| {name} | {keys:,} | {window:,} | {batch / 1e3:,.0f} | {' | '.join(cells)} | {found:,} |")
 
 
 def by_hand(rows: list[dict[str, Any]]) -> int:

@@ -5,6 +5,8 @@ Call by call they tell what the long way tells, which reads every event as a tab
 
 from __future__ import annotations
 
+import itertools
+import random
 from typing import Any
 
 import hypothesis.strategies as st
@@ -13,10 +15,11 @@ import pytest
 from hypothesis import given
 
 import cepheid
-from cepheid.engine.incremental import linking
+from cepheid.engine.incremental import by_runs, by_stacks, linking, own_sides, queries, side_by_side, stepping
 from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.arrow_rows import TypeNumbers
 from cepheid.engine.incremental.queries import refusal
+from cepheid.engine.kernels.compile import COMPILES
 from cepheid.runners.stream import incremental_shard
 from cepheid.runners.stream.event_log import EventLog
 from contract.steps import in_batches
@@ -127,9 +130,20 @@ class Both:
         return after
 
 
-def followed(data: Any, queries: Any, table: pa.Table, delay: int) -> list[str]:
+def draw_places(data: Any) -> None:
+    """How soon a key keeps its search, how much room it has first, and how long a call searches at a time."""
+    queries.FEW_EVENTS = data.draw(st.sampled_from([1, 3, 48]))
+    queries.FEW = data.draw(st.sampled_from([1, 12]))
+    own_sides.MOST_SIDES = data.draw(st.sampled_from([1, 1000]))
+    own_sides.FIRST_RUNS, own_sides.FIRST_ENTRIES = data.draw(st.sampled_from([(2, 4), (64, 256)]))
+    if not COMPILES:  # compiled kernels keep what they were compiled with
+        by_runs.MOST_LOOKS = data.draw(st.sampled_from([4, 200_000]))
+        by_stacks.BRIEF = data.draw(st.sampled_from([3.0, 1e6]))
+
+
+def followed(data: Any, asked: Any, table: pa.Table, delay: int) -> list[str]:
     """What is found in drawn pieces, sent in drawn ways."""
-    both = Both(queries, table.schema, delay)
+    both = Both(asked, table.schema, delay)
     for batch in in_batches(data.draw, table, delay, most=6):
         match data.draw(st.integers(0, 7)):
             case 0:
@@ -162,6 +176,7 @@ def followed(data: Any, queries: Any, table: pa.Table, delay: int) -> list[str]:
 @given(st.data(), tables(), st.integers(0, 3))
 def test_a_stream_cut_anywhere_finds_what_a_batch_finds(shape: str, data: Any, table: pa.Table, delay: int) -> None:
     incremental_shard.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
+    draw_places(data)
     expected = cepheid.match(table, EVERY[shape], engine="auto" if shape == "totals" else "reference")
     assert sorted(followed(data, EVERY[shape], table, delay)) == rows_of(expected)
 
@@ -189,12 +204,53 @@ def test_a_search_that_may_take_long_can_be_stopped_and_finds_the_same(monkeypat
         query = SHAPES[shape]
         found = []
         for brief in (linking.BRIEF, -1.0):
-            monkeypatch.setattr(linking, "BRIEF", brief)
-            monkeypatch.setattr(linking, "FEW", int(brief))
+            monkeypatch.setattr(side_by_side, "BRIEF", brief)
+            monkeypatch.setattr(side_by_side, "FEW", int(brief))
             live = cepheid.live(query, schema)
             found.append([live.send(event) for event in events] + [live.finish()])
         assert found[0] == found[1]
         assert sum(map(len, found[0])) > 10
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_key_with_many_events_keeps_its_search(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event that comes later is searched with what came since, and not with all that the window holds."""
+    draws = random.Random(shape)
+    events = [
+        {"ts": time, "type": draws.choice("ABC"), "id": 1, "k": "s", "x": draws.randrange(3), "y": draws.random()}
+        for time in range(150)
+    ]
+    schema = {"ts": int, "type": str, "id": int, "k": str, "x": int, "y": float}
+    kept, anew = [], []
+    for few, found in ((1, kept), (10_000, anew)):
+        monkeypatch.setattr(queries, "FEW_EVENTS", few)
+        monkeypatch.setattr(queries, "FEW", few)
+        monkeypatch.setattr(own_sides, "FIRST_RUNS", 4)
+        monkeypatch.setattr(incremental_shard, "LEAST", 2000)
+        live = cepheid.live(SHAPES[shape], schema)
+        for event in events:
+            found += live.send(event)
+        (core,) = live.resident.cores
+        later = "negation last" in shape or "negation behind" in shape or "and last" in shape
+        assert (core.head[linking.SIDES] > 1) == (few == 1 and not later)
+        found += live.finish()
+    assert rows_of(kept) == rows_of(anew)
+
+
+@pytest.mark.skipif(COMPILES, reason="compiled kernels read the flag itself")
+@pytest.mark.parametrize("few", [1, 10_000])
+@pytest.mark.parametrize("shape", ["any match", "next match", "group"])
+def test_a_search_that_is_stopped_begins_again(shape: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread's search is stopped, and this one with it: what it has found until then is not reported twice."""
+    monkeypatch.setattr(queries, "FEW_EVENTS", few)
+    events = [{"ts": time, "type": "ABC"[time % 3], "id": 1, "x": time % 5} for time in range(40)]
+    found = []
+    for stopped in (False, True):
+        flags = itertools.cycle([1, 0, 0] if stopped else [0])
+        monkeypatch.setattr(stepping, "stop_flag", lambda flags=flags: next(flags))
+        live = cepheid.live(SHAPES[shape], {"ts": int, "type": str, "id": int, "x": int})
+        found.append([live.send(event) for event in events] + [live.finish()])
+    assert found[0] == found[1]
 
 
 def test_types_are_told_apart_to_the_letter() -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.columns import Columns, storage
-from cepheid.engine.data.layout import BEGINS, MASK, POSITION, PRECISE_FACTS, TIME, Events
+from cepheid.engine.data.layout import BEGINS, MASK, POSITION, TIME, Events
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.data.value_index import no_index
@@ -40,6 +40,7 @@ from cepheid.engine.incremental.linking import (
     SIZE,
     UNTIL,
 )
+from cepheid.engine.incremental.own_sides import Sides
 from cepheid.engine.incremental.queries import Form, compiled_for_now, form_of
 from cepheid.engine.incremental.stepping import go_on, step
 from cepheid.engine.jit_fallback import answer
@@ -151,6 +152,7 @@ class Core:
         self._keys = np.zeros((0, CHAINS + len(self.form.stages)), np.int64)
         self._busy = np.zeros(0, np.int64)
         self._out: tuple[Any, ...] = ()
+        self._sides = Sides(*(table[:, :0] for table in (self.whole, self.number, self.null)))
         self._side: tuple[Any, ...] = ()
         self._write_query()
         self._place_events()
@@ -259,19 +261,7 @@ class Core:
         head[linking.KNOWN_AT], head[linking.KNOWN_ROOM] = known.ctypes.data, number
 
     def _make_room_side_by_side(self, number: int) -> None:
-        side, events = np.zeros((PRECISE_FACTS, number), np.int64), np.zeros(number, np.int64)
-        starts = np.zeros(number + 1, np.int64)
-        columns: list[Any] = [
-            np.zeros((len(table), number), table.dtype) for table in (self.whole, self.number, self.null)
-        ]
-        self._side = side, events, starts, *columns
-        head = self.head
-        head[linking.SIDE_AT], head[linking.SIDE_ROOM] = side.ctypes.data, number
-        head[linking.SIDE_EVENTS_AT], head[linking.SIDE_STARTS_AT] = events.ctypes.data, starts.ctypes.data
-        for field, column in zip(
-            (linking.SIDE_WHOLE_AT, linking.SIDE_NUMBER_AT, linking.SIDE_NULL_AT), columns, strict=True
-        ):
-            head[field] = column.ctypes.data
+        self._side = self._sides.make(self.head, 0, number, ())
 
     # --- events -----------------------------------------------------------------------------------------------------
 
@@ -378,11 +368,13 @@ class Core:
             keys[:] = (np.cumsum(occurs) - 1)[keys]
             self.reader.keep_keys(left)
             self._keys, self._busy = self._keys[left], self._busy[:0]
+            self._sides.drop(self.head, self._keys)
             self.make_room_for_keys(max(64, len(left) + 1))
 
     def know(self, until: int) -> None:
         """All matches up to a time are known."""
         self.head[LINKED] = self.head[linking.DECIDED] = 0
+        self._sides.drop(self.head, self._keys)
         self._called(lambda calls: calls.relink(self.head, until))
 
     # --- the search -------------------------------------------------------------------------------------------------
@@ -433,6 +425,10 @@ class Core:
                     self._make_room_for_matches(2 * int(self.head[NEEDED]))
                 case linking.NEEDS_SIDE:
                     self._make_room_side_by_side(2 * int(self.head[NEEDED]))
+                case linking.NEEDS_OWN_SIDE:
+                    self._sides.give(self.head, self._keys[self._busy[self.head[DONE]]], self._words_of_search)
+                case linking.MORE:
+                    pass  # it took long enough for a look at what else there is to do
                 case linking.REPLAY:
                     found += self._searched_again(self.facts[ROW, self._side[1][: self.head[SIDE_SIZE]]])
                     self.head[DONE] = self.head[linking.BUSY]
@@ -446,6 +442,15 @@ class Core:
                     check_limit(self.plan, name, True)
             returned = self._called(lambda calls: calls.go_on(self.head))
         return found
+
+    def _words_of_search(self, rooms: tuple[int, int, int]) -> int:
+        """How much memory the search of a key keeps, with room for so many events, runs and entries."""
+        compiled, graph = self.form.compiled, self.form.graph
+        assert compiled is not None
+        places, negatives = compiled.program.places, compiled.program.negatives
+        if graph is None:
+            return by_stacks.words_of_stacks(places, negatives, rooms[0])
+        return by_runs.words_of_runs(self.form.widths, len(graph.states) - 1, negatives, rooms)
 
     def _searched_again(self, rows: Int64s) -> list[Found]:
         """What the engine finds in a table of some events."""

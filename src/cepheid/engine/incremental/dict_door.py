@@ -58,7 +58,10 @@ COLUMNS, COLUMNS_AT, VALUES_AT, CODES, OTHERS, UTC_AT, NONE_KIND = range(22, 29)
 RANGES_AT, CODES_KNOWN, TAKERS_AT, TAKERS, QUERIES_AT, QUERIES, FILLS_AT, FILLS, CHOSEN_AT, PENDING_AT = range(29, 39)
 # ... and how often the kernel was entered; do queries wait for windows to pass?
 ENDS_AT, ENDS_ROOM, ENDS_FIRST, ENDS_LAST, ENTERED, LATE = range(39, 45)
-DOOR_SIZE = 45
+# Where the numbers of a row of a table are, by column: then of these its values say only whether they are there. 0: all
+# values are objects.
+RAWS_AT = 45
+DOOR_SIZE = 46
 
 # Of a column: its name and the type of its values, by address; is it the time, the type, a whole number, a text?
 NAME, VALUE_KIND, ROLE, STORED = range(4)
@@ -66,9 +69,11 @@ PLAIN, IS_TIME, IS_TYPE = range(3)
 IN_WHOLES, IN_NUMBERS, IN_TEXTS, NOWHERE = range(4)
 OF_COLUMN = 4
 # Of a query: its search, the dict of its keys and their columns, conditions on one event, and what they and the search
-# are filled from; the call in which it was last searched.
+# are filled from; the call in which it was last searched; where keys that are whole numbers were seen last with their
+# own numbers (0: keys are others), and how many there is room for.
 HEAD_AT, KEYS, KEY_FROM, KEY_TO, ALONE_AT, ALONE_FROM, ALONE_TO, FILL_FROM, FILL_TO, EVERY, STEPPED = range(11)
-OF_QUERY = 11
+SEEN_AT, SEEN = 11, 12
+OF_QUERY = 13
 # Of what is filled: the column, where its values go and in which row, and the row of what is NULL.
 COLUMN, STORAGE, ROW_OF_VALUE, ROW_OF_NULL = range(4)
 OF_FILL = 4
@@ -165,15 +170,22 @@ def filled(door: Int64s, rooms: Int64s, span: Int64s, length: int, place: int, b
     fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
     values = int64_row(door[VALUES_AT], door[COLUMNS])
     for fill in range(span[0], span[1]):
-        value, row = values[fills[fill, COLUMN]], fills[fill, ROW_OF_VALUE]
+        column, row = fills[fill, COLUMN], fills[fill, ROW_OF_VALUE]
+        value = values[column]
         null = uint8_rows(rooms[2] + fills[fill, ROW_OF_NULL] * length, 1, length)
         null[0, place] = 1 if value == 0 else 0
         if fills[fill, STORAGE] == IN_WHOLES:
             wholes = int64_row(rooms[0] + 8 * row * length, length)
-            wholes[place] = 0 if value == 0 else whole_of(value, beyond)
+            if value != 0 and door[RAWS_AT] != 0:
+                wholes[place] = int64_row(door[RAWS_AT], door[COLUMNS])[column]
+            else:
+                wholes[place] = 0 if value == 0 else whole_of(value, beyond)
         else:
             numbers = float64_rows(rooms[1] + 8 * row * length, 1, length)
-            numbers[0, place] = 0.0 if value == 0 else fraction_of(value)
+            if value != 0 and door[RAWS_AT] != 0:
+                numbers[0, place] = float64_rows(door[RAWS_AT], 1, door[COLUMNS])[0, column]
+            else:
+                numbers[0, place] = 0.0 if value == 0 else fraction_of(value)
 
 
 @kernel
@@ -209,24 +221,57 @@ def key_of(door: Int64s, query: Int64s) -> int:
             return 0
     parts = query[KEY_TO] - query[KEY_FROM]
     if parts == 1:
-        value = values[fills[query[KEY_FROM], COLUMN]]
-        hold(value)
-        return int(value)
+        return held_value(door, fills[query[KEY_FROM], COLUMN])
     entered = door[ENTERED]
     made = tuple_of(parts)  # Python may collect garbage here, and so call code that sends something
     if made == 0 or door[ENTERED] != entered:
         clear_error()
         return -1
     for part in range(parts):
-        value = values[fills[query[KEY_FROM] + part, COLUMN]]
-        hold(value)
+        value = held_value(door, fills[query[KEY_FROM] + part, COLUMN])
+        if value < 0:
+            give_back(made)
+            return -1
         tuple_set(made, part, value)
     return made
 
 
 @borrowing
+def held_value(door: Int64s, column: int) -> int:
+    """A value that is there as an object, to be given back; -1: there is no memory for it."""
+    columns = int64_rows(door[COLUMNS_AT], door[COLUMNS], OF_COLUMN)
+    if door[RAWS_AT] == 0 or columns[column, STORED] != IN_WHOLES:
+        value = int64_row(door[VALUES_AT], door[COLUMNS])[column]
+        hold(value)
+        return int(value)
+    made = whole_object(int64_row(door[RAWS_AT], door[COLUMNS])[column])
+    if made == 0:
+        clear_error()
+        return -1
+    return made
+
+
+@borrowing
+def number_seen(door: Int64s, query: Int64s, number: int) -> int:
+    """The number of a key that is one whole number, if it was seen lately; or notes it (from 0 on). -1: it was not."""
+    if door[RAWS_AT] == 0 or query[SEEN_AT] == 0:
+        return -1
+    column = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)[query[KEY_FROM], COLUMN]
+    if int64_row(door[VALUES_AT], door[COLUMNS])[column] == 0:
+        return -1
+    key = int64_row(door[RAWS_AT], door[COLUMNS])[column]
+    seen = int64_row(query[SEEN_AT] + 16 * ((key ^ (key >> 16)) & (query[SEEN] - 1)), 2)
+    if number >= 0:
+        seen[0], seen[1] = key, number + 1
+    return int(seen[1] - 1 if seen[0] == key else -1)
+
+
+@borrowing
 def number_of(door: Int64s, query: Int64s, head: Int64s, beyond: int) -> int:
     """The number of the event's key, a new one gets the next; NO_KEY: it has none, or what is lacking."""
+    number = number_seen(door, query, -1)
+    if number >= 0:
+        return number
     key = key_of(door, query)
     if key <= 0:
         return NO_KEY if key == 0 else LONG_WAY
@@ -238,6 +283,8 @@ def number_of(door: Int64s, query: Int64s, head: Int64s, beyond: int) -> int:
     else:
         number = new_key(query, key)  # it stays, should nothing come of the event: that does no harm
     give_back(key)
+    if number >= 0:
+        number_seen(door, query, number)
     return number
 
 
@@ -365,13 +412,12 @@ def push(door: Int64s, at: int, number: int, time: int, until: int) -> int:
     """Takes the event in for the queries that were chosen; `until` -FAR: no time passes."""
     queries = int64_rows(door[QUERIES_AT], door[QUERIES], OF_QUERY)
     chosen = int64_rows(door[CHOSEN_AT], door[QUERIES], OF_CHOSEN)
-    rooms, pending = np.empty(3, np.int64), 0
+    pending = 0
     for taken in range(number):
         row = chosen[taken]
         query = queries[row[QUERY]]
         head = int64_row(query[HEAD_AT], linking.HEAD_SIZE)
-        rooms[0], rooms[1], rooms[2] = head[linking.WHOLE_AT], head[linking.NUMBER_AT], head[linking.NULL_AT]
-        span = query[FILL_FROM : FILL_TO + 1]
+        rooms, span = head[linking.WHOLE_AT : linking.NULL_AT + 1], query[FILL_FROM : FILL_TO + 1]
         filled(door, rooms, span, head[linking.ROOM], head[linking.SIZE], at + 8 * BEYOND)
         append(head, time, row[NUMBER_OF_KEY], row[MASK], row[BEGINS], door[ROWS])
         if until > -FAR:
@@ -389,7 +435,7 @@ def taken(given: PythonObject, at: int, how: int) -> int:
     """Takes an event in; how many searches Python goes on with, or why nothing has happened."""
     door, event = int64_row(at, DOOR_SIZE), address(given)
     door[ENTERED] += 1
-    door[TAKEN] = 0
+    door[TAKEN] = door[RAWS_AT] = 0
     if how == QUIET and door[OPEN] == 0:
         return LONG_WAY
     time = time_of(door, at, event, how)

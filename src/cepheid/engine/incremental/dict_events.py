@@ -27,6 +27,7 @@ from cepheid.engine.incremental.result_rows import load as load_result_rows
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
 FAR = d.FAR
+KEYS_SEEN = 8192  # of all queries together, that are found again without an object
 _KEYS = (pa.int64(), pa.string(), pa.bool_())  # types whose values are equal in Python as they are in a search
 _KINDS: dict[pa.DataType, tuple[type, int]] = {
     pa.int64(): (int, d.IN_WHOLES),
@@ -132,6 +133,7 @@ class DictEvents(DictColumns):
         load_result_rows()
         load_dropping()
         self._place("queries", queries, d.QUERIES_AT, d.QUERIES)
+        self._remember_keys(cores, queries)
         self._place("fills", np.array(fills or [(0,) * d.OF_FILL], np.int64), d.FILLS_AT, d.FILLS)
         self._place("chosen", np.zeros((len(cores), d.OF_CHOSEN), np.int64), d.CHOSEN_AT)
         self._place("pending", np.zeros((len(cores), 2), np.int64), d.PENDING_AT)
@@ -142,8 +144,19 @@ class DictEvents(DictColumns):
         table = np.zeros(t.TABLE_SIZE, np.int64)
         table[t.TRUE], table[t.FALSE] = id(True), id(False)
         table[t.TABLE_COLUMNS_AT], table[t.TABLE_COLUMNS] = columns.ctypes.data, len(columns)
+        self._kept["numbers"] = numbers = np.zeros(len(self.names), np.int64)
+        table[t.NUMBERS_AT] = numbers.ctypes.data
         self._table, self._table_at = table.data, int(table.ctypes.data)
         self._kept["of table"] = columns
+
+    def _remember_keys(self, cores: Sequence[Core], queries: npt.NDArray[np.int64]) -> None:
+        """Room for keys that tables have shown lately, where these are single whole numbers."""
+        slots = max(16, KEYS_SEEN >> (len(cores) - 1).bit_length())
+        seen = np.zeros((len(cores), 2 * slots), np.int64)
+        for row, core, own in zip(queries, cores, seen, strict=True):
+            if len(core.keys) == 1 and self._schema.field(core.keys[0]).type == pa.int64():
+                row[d.SEEN_AT], row[d.SEEN] = own.ctypes.data, slots
+        self._kept["seen"] = seen
 
     def _place_takers(self, takers: Mapping[str | None, Sequence[Any]]) -> None:
         codes: dict[Any, int] = {}
@@ -165,6 +178,7 @@ class DictEvents(DictColumns):
 
     def look_at_keys(self) -> None:
         """The dicts of keys are others than before."""
+        self._kept["seen"][:] = 0
         keys = [core.reader.numbers for core in self._cores]
         self._kept["queries"][:, d.KEYS] = [id(each) for each in keys]
         self._kept["keys"] = keys

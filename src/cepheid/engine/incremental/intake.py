@@ -45,6 +45,7 @@ from cepheid.engine.incremental.linking import (
     WHOLE_AT,
     WHOLE_ROWS,
 )
+from cepheid.engine.incremental.side_by_side import drop_sides
 from cepheid.engine.jit_fallback import FEW_EVENTS
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
@@ -215,6 +216,7 @@ def dropped(queries: Int64Rows, ends: Int64s, numbers: Int64s) -> int:
             if keys[key, LATEST] >= 0:
                 keys[key, LATEST] = moved[keys[key, LATEST]]
         head[SIZE], head[LINKED], head[DECIDED] = stay, linked, done
+        drop_sides(head)
     return 0
 
 

@@ -15,20 +15,16 @@ from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.columns import Columns
 from cepheid.engine.data.layout import (
     BEGINS,
-    CHANCE,
     DUE,
-    INSTANT,
     MASK,
     POSITION,
     PRECISE_FACTS,
     TIME,
     Events,
-    next_ordinal,
 )
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
-from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.graph import Graph
 from cepheid.engine.program.tables import Program
 
@@ -38,9 +34,10 @@ KEY, ROW, LINK, ORDINAL = range(PRECISE_FACTS, PRECISE_FACTS + 4)
 FACTS_OF_EVENT = PRECISE_FACTS + 4
 
 # What is known of a key: its latest event, the search that it was last asked for, and, where all events count, the time
-# of its latest event, the rank of that instant, how many events came before that instant, and how many there are. Then
-# the latest first event of a chain, by stage.
-LATEST, ASKED_FOR, LAST_TIME, LAST_ORDINAL, BEFORE, NUMBER, CHAINS = range(7)
+# of its latest event, the rank of that instant, how many events came before that instant, and how many there are. The
+# number of the place that its events have for themselves (`side_by_side`; 0: none, -1: it gets none). Then the latest
+# first event of a chain, by stage.
+LATEST, ASKED_FOR, LAST_TIME, LAST_ORDINAL, BEFORE, NUMBER, OWN_SIDE, CHAINS = range(8)
 NEVER_BEFORE, NEVER_DUE = -(2**62), 2**62
 
 # The numbers in `head`. Events that are kept, room for them, those that are linked; up to when all is searched, and the
@@ -55,7 +52,7 @@ PUSH_WINDOW, PUSH_CONDITIONS, MERGING, SLOTS, WHOLES, NUMBERS, KEY_WIDTH = range
 PLACES, NEGATIVES, STRATEGY, WINDOW_KIND, WINDOW, POSTPONED, JUDGED, BRANCHES, WALK_WHOLE, WALK_NUMBER = range(28, 38)
 WIDEST, PREDICATE_AT, LITERALS_AT, LITERALS = range(38, 42)
 # Rooms: facts of events and columns, by event; keys; keys to search; events side by side, and their columns; matches.
-FACTS_AT, WHOLE_AT, WHOLE_ROWS, NUMBER_AT, NUMBER_ROWS, NULL_AT, NULL_ROWS = range(42, 49)
+FACTS_AT, WHOLE_AT, NUMBER_AT, NULL_AT, WHOLE_ROWS, NUMBER_ROWS, NULL_ROWS = range(42, 49)
 KEYS_AT, KEY_ROOM, BUSY_AT, STAGES_AT = range(49, 53)
 SIDE_AT, SIDE_ROOM, SIDE_SIZE, SIDE_WHOLE_AT, SIDE_NUMBER_AT, SIDE_NULL_AT, SIDE_EVENTS_AT = range(53, 60)
 OUT_AT, OUT_ROOM, SIZES_AT, KNOWN_AT, KNOWN_ROOM = range(60, 65)
@@ -66,16 +63,18 @@ SIDE_KEYS, SIDE_STARTS_AT = 66, 67  # keys whose events lie side by side, and wh
 # and are its events searched by Python, and so linked though they fill no component?
 AT_ENDS, DEADLINE, FIRSTS, ALWAYS, DECIDED, REPLAYS = range(68, 74)
 BY_QUEUES, SCORES_AT = 74, 75  # may events be missing? Then every match has a score
-TABLES = 76  # three numbers for each table of the program and the graph: its address, rows and columns
+# Places that events of single keys have for themselves: their table, how many there are, and the one at hand; and how
+# many events a key has at most that has none (0: no key has one).
+SIDES_AT, SIDES, SIDE, FEW_EVENTS = range(76, 80)
+TABLES = 80  # three numbers for each table of the program and the graph: its address, rows and columns
 NUMBER_OF_TABLES = 10
 SCORING = 7  # where events may be missing, there is no graph: this table says the same of arrays of scores
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
 # What a call returns, if not the number of matches.
 NEEDS_MATCHES, NEEDS_SIDE, NOT_BRIEF, TOO_MANY_MATCHES, TOO_MANY_RUNS, STOPPED, WAITS = -1, -2, -3, -4, -5, -6, -7
-REPLAY = -8
+REPLAY, NEEDS_OWN_SIDE, MORE, AGAIN = -8, -9, -10, -11
 BRIEF = 1_000_000.0  # sequences or pairs that could be looked at; more are searched where the search can be stopped
-FEW = 12  # events of a key with groups of any combination
 
 
 @borrowing
@@ -178,81 +177,6 @@ def in_reach(head: Int64s, facts: Int64Rows, latest: int) -> int:
         number += 1
         event = facts[LINK, event]
     return number
-
-
-@kernel
-def lay_side_by_side(head: Int64s, key: int, begin: int) -> int:
-    """Copies the events of a key that are in reach, in order of time, to a place; -1: there is no room for them."""
-    facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
-    keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
-    event = keys[key, LATEST]
-    number = in_reach(head, facts, event)
-    end = begin + number
-    if end > head[SIDE_ROOM]:
-        head[NEEDED] = end
-        return -1
-    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_ROOM])
-    chosen = int64_row(head[SIDE_EVENTS_AT], head[SIDE_ROOM])
-    for place in range(end - 1, begin - 1, -1):
-        chosen[place] = event
-        event = facts[LINK, event]
-    instant = -1
-    for place in range(begin, end):
-        event = chosen[place]
-        if place == begin or facts[TIME, event] != side[TIME, place - 1]:
-            instant += 1
-        for fact in range(PRECISE_FACTS):
-            side[fact, place] = facts[fact, event]
-        side[INSTANT, place] = instant
-    if head[CONTIGUOUS] == 1:
-        starts = np.zeros(2, np.int64)
-        starts[1] = number
-        ordinal = np.empty(number, np.int64)
-        for place in range(number):
-            ordinal[place] = facts[ORDINAL, chosen[begin + place]]
-        chances = next_ordinal(starts, side[INSTANT, begin:end].copy(), ordinal)
-        for place in range(number):
-            side[CHANCE, begin + place] = chances[place]
-    copy_columns(head, chosen, begin, end)
-    return int(number)
-
-
-@borrowing
-def copy_columns(head: Int64s, chosen: Int64s, begin: int, end: int) -> None:
-    """Copies what conditions read of some events."""
-    whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
-    numbers = float64_rows(head[NUMBER_AT], head[NUMBER_ROWS], head[ROOM])
-    null = uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])
-    side_whole = int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], head[SIDE_ROOM])
-    side_number = float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], head[SIDE_ROOM])
-    side_null = uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], head[SIDE_ROOM])
-    for place in range(begin, end):
-        for row in range(head[WHOLE_ROWS]):
-            side_whole[row, place] = whole[row, chosen[place]]
-        for row in range(head[NUMBER_ROWS]):
-            side_number[row, place] = numbers[row, chosen[place]]
-        for row in range(head[NULL_ROWS]):
-            side_null[row, place] = null[row, chosen[place]]
-
-
-@borrowing
-def combinations(head: Int64s, begin: int, end: int) -> float:
-    """How many combinations or pairs of events a search of those that lie in a place may have to look at."""
-    number = float(end - begin)
-    if head[MANY] == 1:
-        return 0.0 if number <= FEW else 2 * BRIEF
-    if head[BY_RUNS] == 1:
-        return number * number
-    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_ROOM])
-    found = 1.0
-    for place in range(head[PLACES]):
-        fitting = head[BY_QUEUES]
-        for event in range(begin, end):
-            fits = side[MASK, event] & (1 << place) != 0
-            if fits and (place + 1 < head[PLACES] or head[DEADLINE] > 0 or side[TIME, event] > head[AFTER]):
-                fitting += 1
-        found *= fitting
-    return found
 
 
 @kernel
@@ -362,30 +286,6 @@ def is_done(head: Int64s) -> bool:
         return False
     head[AFTER] = head[UNTIL]
     return True
-
-
-@kernel
-def prepare(head: Int64s) -> int:
-    """Lays the events of the next keys side by side, as many as can be searched briefly; what hinders that, or 0."""
-    busy = int64_row(head[BUSY_AT], head[KEY_ROOM])
-    starts = int64_row(head[SIDE_STARTS_AT], head[SIDE_ROOM] + 1)
-    head[SIDE_KEYS], begin, work = 0, 0, 0.0
-    while head[DONE] + head[SIDE_KEYS] < head[BUSY]:
-        number = lay_side_by_side(head, busy[head[DONE] + head[SIDE_KEYS]], begin)
-        if number < 0:
-            if begin == 0:
-                return NEEDS_SIDE
-            break
-        work += combinations(head, begin, begin + number)
-        if work > BRIEF and begin > 0:
-            break
-        starts[head[SIDE_KEYS]] = begin
-        begin += number
-        head[SIDE_KEYS] += 1
-        starts[head[SIDE_KEYS]] = head[SIDE_SIZE] = begin
-        if work > BRIEF:
-            return NOT_BRIEF
-    return STOPPED if stop_flag() != 0 else 0
 
 
 @borrowing

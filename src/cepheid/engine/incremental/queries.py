@@ -15,6 +15,7 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import ColumnLayout, storage
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.incremental import linking
+from cepheid.engine.incremental.side_by_side import FEW
 from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_runs
 from cepheid.engine.program.graph import Graph
 from cepheid.engine.program.tables import KEYS_FROM, MERGEABLE
@@ -31,6 +32,7 @@ from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 
 FAR = 2**61
+FEW_EVENTS = 48  # of a key, that are laid out anew sooner than a search goes on
 
 
 def decided(plan: Plan) -> Plan:
@@ -265,12 +267,13 @@ class Form:
             return {}
         plan, program, widths = self.plan, self.compiled.program, self.widths
         bound = plan.bound
-        any_groups = bound.has_kleene and s.Strategy.SKIP_TILL_ANY in bound.strategies
+        any_match = s.Strategy.SKIP_TILL_ANY in bound.strategies and (bound.has_kleene or self.by_runs)
         return {
             linking.CONTIGUOUS: int(bound.contiguous),
+            linking.FEW_EVENTS: self._few_events(any_match),
             linking.BY_RUNS: int(self.by_runs),
             linking.BY_QUEUES: int(self.by_queues),
-            linking.MANY: int(any_groups or (self.by_runs and s.Strategy.SKIP_TILL_ANY in bound.strategies)),
+            linking.MANY: int(any_match),
             linking.MOST_MATCHES: plan.limits.max_matches,
             linking.MOST_RUNS: plan.limits.max_partial_matches,
             linking.PUSH_WINDOW: int(plan.push_window),
@@ -292,6 +295,16 @@ class Form:
             linking.WALK_NUMBER: program.walk_number,
             linking.WIDEST: 0 if self.graph is None else self.graph.widest,
         }
+
+    def _few_events(self, any_match: bool) -> int:
+        """How many events a key has at most that is laid out anew for each search; 0: all are, whatever they have.
+
+        A search that looks at what comes later cannot go on from where it was.
+        """
+        moments = self.moments
+        if self.by_queues or moments.always or moments.deadline or self.plan.bound.postponed:
+            return 0
+        return FEW if any_match else FEW_EVENTS
 
 
 def _bits(bound: BoundQuery, variables: Any) -> int:

@@ -8,17 +8,20 @@ from __future__ import annotations
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
+    AGAIN,
     DONE,
+    MATCHED,
     MATCHES,
     REPLAYS,
     SEARCH_AT,
+    SIDE,
     SIDE_KEYS,
     STOPPED,
     gather,
     is_done,
-    prepare,
     release,
 )
+from cepheid.engine.incremental.side_by_side import give_up, prepare
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.memory import search_at
 from cepheid.engine.kernels.stop import stop_flag
@@ -32,11 +35,18 @@ def searched(head: Int64s) -> int:
     while not is_done(head):
         hinders = prepare(head)
         if hinders == 0:
+            matches, matched = head[MATCHES], head[MATCHED]
             hinders = search_at(head[SEARCH_AT])(head)
+            if stop_flag() != 0:  # what it found is not all
+                head[MATCHES], head[MATCHED] = matches, matched
+                if head[SIDE] == 0:
+                    return STOPPED
+                give_up(head)
+                continue
+        if hinders == AGAIN:
+            continue
         if hinders != 0:
             return int(hinders)
-        if stop_flag() != 0:
-            return STOPPED
         head[DONE] += head[SIDE_KEYS]
     return int(head[MATCHES])
 

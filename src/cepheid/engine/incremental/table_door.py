@@ -23,6 +23,7 @@ from cepheid.engine.incremental.dict_door import (
     FAR,
     LONG_WAY,
     OTHERS,
+    RAWS_AT,
     VALUES_AT,
     choose,
     pass_time,
@@ -36,7 +37,8 @@ from cepheid.engine.kernels.objects import clear_error, fraction_object, give_ba
 # The numbers in `table`: its columns that are read, and its memory; the row that is next, how many there are, and how
 # many were kept; the last time; the addresses of True and False.
 TABLE_COLUMNS_AT, TABLE_COLUMNS, BATCH_AT, NEXT, WANTED, KEPT, LAST_TIME, TRUE, FALSE = range(9)
-TABLE_SIZE = 9
+NUMBERS_AT = 9  # room for the numbers of a row
+TABLE_SIZE = 10
 OF_SCHEMA, HOLDS_WHAT, OF_BATCH = range(3)  # of a column: its number in the schema, what it holds, and its number there
 OF_TABLE_COLUMN = 3
 WHOLES, FRACTIONS, TEXTS, TRUTHS = range(4)
@@ -104,6 +106,44 @@ def give_back_row(door: Int64s, table: Int64s) -> None:
             values[place] = 0
 
 
+@borrowing
+def read_numbers(door: Int64s, table: Int64s, row: int) -> bool:
+    """The same, but no objects are made of numbers: `door` says where these are."""
+    columns = int64_rows(table[TABLE_COLUMNS_AT], table[TABLE_COLUMNS], OF_TABLE_COLUMN)
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    numbers = int64_row(table[NUMBERS_AT], door[COLUMNS])
+    door[RAWS_AT] = table[NUMBERS_AT]
+    for column in range(table[TABLE_COLUMNS]):
+        place = columns[column, OF_SCHEMA]
+        if columns[column, HOLDS_WHAT] <= FRACTIONS:
+            own = column_at(table[BATCH_AT], columns[column, OF_BATCH])
+            values[place] = 1 if is_there(own, offset_of(own) + row) else 0
+            if values[place] == 1:
+                numbers[place] = int64_row(buffer_at(own, DATA) + 8 * (offset_of(own) + row), 1)[0]
+            continue
+        value = value_at(table, columns[column], row)
+        values[place] = max(value, 0)
+        numbers[place] = 1 if value == table[TRUE] else 0
+        if value < 0:
+            for later in range(column + 1, table[TABLE_COLUMNS]):
+                values[columns[later, OF_SCHEMA]] = 0
+            give_back_texts(door, table)
+            return False
+    return True
+
+
+@borrowing
+def give_back_texts(door: Int64s, table: Int64s) -> None:
+    """The values of a row are no longer needed that are objects though numbers are not."""
+    columns = int64_rows(table[TABLE_COLUMNS_AT], table[TABLE_COLUMNS], OF_TABLE_COLUMN)
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    for column in range(table[TABLE_COLUMNS]):
+        place = columns[column, OF_SCHEMA]
+        if values[place] != 0 and columns[column, HOLDS_WHAT] > FRACTIONS:
+            give_back(values[place])
+            values[place] = 0
+
+
 @kernel
 def rows_taken(at: int, table_at: int, types_at: int) -> int:
     """Takes the wanted rows in, and lets time pass; how many searches Python goes on with, or what is lacking."""
@@ -116,7 +156,7 @@ def rows_taken(at: int, table_at: int, types_at: int) -> int:
         door[CALLS] += 1
     while table[NEXT] < table[WANTED]:
         place = table[NEXT]
-        if not read_row(door, table, rows[place]):
+        if not read_numbers(door, table, rows[place]):
             return LONG_WAY
         code = codes[place] if codes[place] >= 0 else door[OTHERS]
         chosen = choose(door, at, code)
@@ -124,7 +164,7 @@ def rows_taken(at: int, table_at: int, types_at: int) -> int:
             push(door, at, chosen, when[place], -FAR)
             rows[table[KEPT]] = rows[place]
             table[KEPT] += 1
-        give_back_row(door, table)
+        give_back_texts(door, table)
         if chosen < 0:
             return chosen
         table[NEXT] += 1

@@ -44,9 +44,16 @@ def room_for_absent(events: Events, program: Program) -> Absent:
 def find_absent(events: Events, program: Program, part: int, absent: Absent) -> None:
     """Finds the events of a partition that could fill negated components."""
     for negation in range(program.negatives):
-        bit = 1 << (program.places + negation)
         absent.sizes[negation] = 0
-        for event in range(events.starts[part], events.starts[part + 1]):
+    add_absent(events, program, events.starts[part], events.starts[part + 1], absent)
+
+
+@borrowing
+def add_absent(events: Events, program: Program, begin: int, end: int, absent: Absent) -> None:
+    """Adds the events of a range that could fill negated components."""
+    for negation in range(program.negatives):
+        bit = 1 << (program.places + negation)
+        for event in range(begin, end):
             if events.facts[MASK, event] & bit != 0:
                 absent.stacks[negation, absent.sizes[negation]] = event
                 absent.sizes[negation] += 1

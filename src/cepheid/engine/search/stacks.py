@@ -100,12 +100,18 @@ class Stacks(NamedTuple):
 @borrowing
 def fill_stacks(events: Events, program: Program, stacks: Stacks, part: int, push_window: bool) -> int:
     """Sequence scan: fills the stacks with the events of a partition; says how many there are."""
+    for place in range(program.places):
+        stacks.sizes[place] = stacks.settled[place] = 0
+    return push_events(events, program, stacks, events.starts[part], events.starts[part + 1], push_window)
+
+
+@borrowing
+def push_events(events: Events, program: Program, stacks: Stacks, begin: int, end: int, push_window: bool) -> int:
+    """Puts events on the stacks, of which the first ones are later than all that lie there; says how many there are."""
     sizes, settled = stacks.sizes, stacks.settled
     stacked = 0
-    for place in range(program.places):
-        sizes[place] = settled[place] = 0
     previous = np.int64(-1)
-    for event in range(events.starts[part], events.starts[part + 1]):
+    for event in range(begin, end):
         if events.facts[INSTANT, event] != previous:
             for place in range(program.places):
                 settled[place] = sizes[place]
@@ -320,6 +326,23 @@ def construct_partition(
     return True
 
 
+@kernel
+def construct_all(
+    query: Query,
+    stacks: Stacks,
+    index: ValueIndex,
+    scratch: Scratch,
+    walk: Walk,
+    asked: SearchRequest,
+    room: Room,
+    part: int,
+) -> Room:
+    """The same, making room where it is needed."""
+    while not construct_partition(query, stacks, index, scratch, walk, asked, room, part):
+        room = Room(grown_rows(room.chosen), grown(room.completion), room.counters)
+    return room
+
+
 @search_kernel
 def construct(
     events: Events,
@@ -345,8 +368,7 @@ def construct(
         find_absent(events, program, part, query.absent)
         counters[STACKED] += fill_stacks(events, program, stacks, part, asked.push_window)
         walk.top[0], walk.place[0] = -1, length
-        while not construct_partition(query, stacks, index, scratch, walk, asked, room, part):
-            room = Room(grown_rows(room.chosen), grown(room.completion), counters)
+        room = construct_all(query, stacks, index, scratch, walk, asked, room, part)
         if counters[OVERFLOW] != 0 or stop_flag() != 0:
             break
     return room.chosen[: counters[FOUND]], room.completion[: counters[FOUND]], counters

@@ -155,14 +155,21 @@ def new_runs(size: int, widths: Widths, state: Int64s) -> Runs:
         counted,
         key,
     )
-    for code in range(FACTS, at):
+    free_all(runs, state)
+    return runs
+
+
+@borrowing
+def free_all(runs: Runs, state: Int64s) -> None:
+    """Makes all slots of a pool free; the first one is blank."""
+    size = len(runs.entry)
+    for code in range(FACTS, runs.at):
         runs.rows[BLANK, code] = WILD
     runs.rows[BLANK, REACHED], runs.rows[BLANK, CLOSED], runs.rows[BLANK, NEXT] = -1, 1, -1
     for slot in range(1, size):
         runs.rows[slot, NEXT] = slot + 1 if slot + 1 < size else -1
     state[FREE] = 1
     state[SLOTS_USED] = 1
-    return runs
 
 
 @kernel

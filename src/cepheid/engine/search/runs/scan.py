@@ -415,6 +415,34 @@ class SearchRequest(NamedTuple):
     most_matches: int
 
 
+class Progress(NamedTuple):
+    """The runs of a partition, how they are found, and the matches that were written down."""
+
+    runs: Runs
+    run_pool: RunPool
+    lists: Lists
+    listed: Listed
+
+
+@kernel
+def follow_all(query: Query, graph: Graph, progress: Progress, cursor: Int64s, asked: SearchRequest) -> Progress:
+    """Shows the runs of a partition its events up to the end that the cursor says, making room where it is needed."""
+    runs, run_pool, lists, listed = progress
+    state, waits, merging = run_pool.state, len(lists.by_value.waits) > 0, len(lists.chains) > 0
+    most_entries = asked.most_runs if asked.mode == COMPRESSED else NO_LIMIT
+    needs = NEEDS_ROOM
+    while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
+        needs = follow(query, graph, runs, run_pool, lists, cursor)
+        listed = drain(run_pool, listed, asked.mode, asked.most_matches)
+        if needs == NEEDS_ROOM:
+            runs, run_pool = with_room(runs, run_pool, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries)
+            if waits and len(lists.by_value.visits) < len(runs.entry):
+                lists = Lists(lists.ends, lists.chains, more_by_value(lists.by_value, len(runs.entry)))
+            if merging and len(lists.chains) < len(runs.entry):
+                lists = with_chains(runs, lists, query.program)
+    return Progress(runs, run_pool, lists, listed)
+
+
 @search_kernel
 def scan(
     events: Events,
@@ -438,24 +466,13 @@ def scan(
     cursor = np.zeros(CURSOR, np.int64)
     cursor[CROWDED], cursor[SEPARATE] = FEW, 1 if asked.non_overlapping else 0
     cursor[MOST_RUNS], cursor[MOST_ACCEPTED] = asked.most_runs, NO_LIMIT if mode == COMPRESSED else OFTEN
-    most_entries = asked.most_runs if mode == COMPRESSED else NO_LIMIT
     query = Query(events, program, columns, predicate, room_for_absent(events, program))
     for part in range(len(events.starts) - 1):
         find_absent(events, program, part, query.absent)
         cursor[LOW] = cursor[HORIZON] = events.starts[part]
         cursor[STAGE], cursor[END] = OPENING, events.starts[part + 1]
-        needs = NEEDS_ROOM
-        while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
-            needs = follow(query, graph, runs, run_pool, lists, cursor)
-            listed = drain(run_pool, listed, mode, asked.most_matches)
-            if needs == NEEDS_ROOM:
-                runs, run_pool = with_room(
-                    runs, run_pool, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries
-                )
-                if len(waits.waits) > 0 and len(lists.by_value.visits) < len(runs.entry):
-                    lists = Lists(lists.ends, lists.chains, more_by_value(lists.by_value, len(runs.entry)))
-                if merging and len(lists.chains) < len(runs.entry):
-                    lists = with_chains(runs, lists, program)
+        progress = Progress(runs, run_pool, lists, listed)
+        runs, run_pool, lists, listed = follow_all(query, graph, progress, cursor, asked)
         for event in range(cursor[HORIZON], cursor[END]):
             state[BUFFERED] -= run_pool.marks[event, USED]
         purge(runs, run_pool, lists, program, AFTER_ALL)
