@@ -13,7 +13,7 @@ import numpy as np
 
 from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s, Uint8Rows
 from cepheid.engine.data.columns import Columns, PredicateCall
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.compile import inlined
 
 # Running aggregates that are kept; a spread follows the mean of the same values, and a set has a bit for each value.
 KEEP_SUM, KEEP_MIN, KEEP_MAX, KEEP_ROWS, KEEP_MEAN, KEEP_SPREAD, KEEP_SET = range(7)
@@ -71,7 +71,7 @@ class Judging(NamedTuple):
     predicate: PredicateCall
 
 
-@borrowing
+@inlined
 def is_better(columns: Columns, real: int, values: int, row: int, other: int, least: bool) -> bool:
     """Is the value of a row less, or greater, than that of another one?"""
     if real:
@@ -81,7 +81,7 @@ def is_better(columns: Columns, real: int, values: int, row: int, other: int, le
     return bool(first < second if least else first > second)
 
 
-@borrowing
+@inlined
 def extend(judge: PathState, label: int, start: int, row: int) -> None:
     """The path grows by a row: what is kept of it, at its new position."""
     position = row - start
@@ -128,7 +128,7 @@ def extend(judge: PathState, label: int, start: int, row: int) -> None:
         judge.kept_f[position, index] = fraction
 
 
-@borrowing
+@inlined
 def place_of(judge: PathState, position: int, group: int, first: int, offset: int) -> int:
     """The position that FIRST or LAST means, -1 if there is none."""
     count = judge.counts[position, group]
@@ -138,7 +138,7 @@ def place_of(judge: PathState, position: int, group: int, first: int, offset: in
     return place
 
 
-@borrowing
+@inlined
 def hand_over(judge: PathState, label: int, start: int, row: int, low: int, high: int) -> None:
     """Puts what the condition of a label asks for where the predicate finds it; -1 for a row that is not there."""
     position = row - start
@@ -163,7 +163,7 @@ def hand_over(judge: PathState, label: int, start: int, row: int, low: int, high
             judge.counted[slot] = judge.labels[target - start] if start <= target <= row else -1
 
 
-@borrowing
+@inlined
 def holds_here(
     judge: PathState, predicate: PredicateCall, label: int, start: int, row: int, low: int, high: int, number: int
 ) -> bool:
