@@ -96,6 +96,7 @@ _Nothing: TypeAlias = Callable[..., None]
 dict_size: _Whole = _of_python("PyDict_Size", int, int)  # how many names a dict has
 dict_item: _Whole = _of_python("PyDict_GetItem", int, int, int)  # of a dict and a key: the value; 0: there is none
 dict_set: _Whole = _of_python("PyDict_SetItem", Int32, int, int, int)  # puts under a key of a dict a value
+dict_new: _Whole = _of_python("PyDict_New", int)  # makes an empty dict
 dict_copy: _Whole = _of_python("PyDict_Copy", int, int)  # makes a copy of a dict
 tuple_of: _Whole = _of_python("PyTuple_New", int, int)  # makes a tuple of so many places, which are to be set
 tuple_set: _Whole = _of_python(
