@@ -100,7 +100,7 @@ def module_kernels(module: str) -> list[Kernel]:
 
     def visit(value: object) -> None:
         entry = value if isinstance(value, Kernel) else getattr(value, "__wrapped__", None)
-        if id(value) in seen or not getattr(value, "__module__", "").startswith("cepheid.engine"):
+        if id(value) in seen or not (getattr(value, "__module__", None) or "").startswith("cepheid.engine"):
             return
         seen.add(id(value))
         if isinstance(entry, Kernel):
