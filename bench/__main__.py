@@ -82,6 +82,7 @@ def main() -> None:
     search.add_argument("--events", type=int, default=100_000)
     search.add_argument("--seconds", type=float, default=5.0, help="for one query")
     search.add_argument("--grow", action="store_true", help="with twice the events, too")
+    search.add_argument("--kind", default="", help="sequence, expression, rows or flink (default: in turns)")
     search.set_defaults(call=call_search)
     planner = commands.add_parser("planner", help="drawn queries, auto beside every engine by hand")
     planner.add_argument("--draws", type=int, default=200)
@@ -253,8 +254,8 @@ def call_shapes(arguments: argparse.Namespace) -> None:
 def call_search(arguments: argparse.Namespace) -> None:
     from bench import search
 
-    call = search.grow if arguments.grow else search.main
-    call(arguments.minutes, arguments.seed, arguments.draws, arguments.seconds, arguments.events)
+    sizes = (arguments.minutes, arguments.seed, arguments.draws, arguments.seconds, arguments.events)
+    search.main(*sizes, arguments.grow, arguments.kind)
 
 
 def call_live(arguments: argparse.Namespace) -> None:

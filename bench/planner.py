@@ -26,8 +26,8 @@ import numpy as np
 import pyarrow as pa
 
 import cepheid
+from bench.draws import draw_sequence, draw_stream
 from bench.measure import on_one_core, print_table, save
-from bench.search import draw_query, draw_stream
 
 EVENTS = 20_000
 MATCHES = 300_000
@@ -121,7 +121,7 @@ def drawn(seed: int, events: int, kind: str) -> tuple[pa.Table, str, Options]:
         chances = np.random.default_rng(seed).choice([0.5, 0.9, 1.0], events)
         return table.append_column("p", pa.array(chances)), text, fixed | {"existence": "p"}
     table, _ = draw_stream(draw, events)
-    text = draw_query(draw)
+    text = draw_sequence(draw).text
     return shifted(table, seed) if kind == "shifting" else table, text, fixed
 
 

@@ -1,4 +1,4 @@
-"""What a small call loads: no model, no Spark, no page, no pandas and no compiled kernel.
+"""What a small call loads: no model, no Spark, no page, no pandas, no compiled kernel and no compiler.
 
 Each would cost a second or so.
 """
@@ -32,7 +32,6 @@ STEPS = """
 from cepheid.flink import Pattern
 steps = Pattern.begin("a").where("type = 'A'").followed_by("b").where("type = 'B' AND x > a.x").within(10)
 """
-# scipy.linalg comes with the first kernel that is loaded
 UNWANTED = {
     "altair",
     "cepheid.console",
@@ -42,7 +41,9 @@ UNWANTED = {
     "cepheid.plot",
 }
 UNWANTED |= {
+    "llvmlite",
     "matplotlib",
+    "numba",
     "pandas",
     "polars",
     "pyspark",

@@ -18,8 +18,8 @@ from types import FunctionType, ModuleType
 from typing import TypeVar
 
 from cepheid.budget import within_budget
-from cepheid.engine.kernels.cache import kernels_in_use
 from cepheid.engine.kernels.compile import COMPILES, Kernel, interpreted, names_in
+from cepheid.engine.kernels.loading import kernels_in_use
 from cepheid.engine.values.python_first import as_python_first
 from cepheid.errors import TimeoutReached
 
