@@ -1,10 +1,11 @@
 """What a micro-batch costs beside pipelines without an engine: `python -m bench.streams cost`.
 
-Contestants take turns in one session: "identity" (filter, shuffle, to Python and back), "count by key" (Spark's own
-stateful aggregation over the same shuffle), one query, one that lets only events move the clock that concern it (as
-the filter of the other two does), and a hundred queries that share a stream. Each reads the same files, one for each
-micro-batch; the first micro-batches of every turn are left out. Processor time is that of the JVM and the Python
-workers together (this process only looks on): on a machine with other work it says more than the clock does.
+Contestants take turns in one session: "identity" (filter, shuffle, to Python and back), the same with every event and
+neither filter nor shuffle, "count by key" (Spark's own stateful aggregation over the same shuffle), one query, one that
+lets only events move the clock that concern it (as the filter of identity and count does), and a hundred queries that
+share a stream. Each reads the same files, one for each micro-batch; the first micro-batches of every turn are left out.
+Processor time is that of the JVM and the Python workers together (this process only looks on): on a machine with other
+work it says more than the clock does.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pyspark.sql import functions
 
 import cepheid
 from bench.experiments.spark_batch import KEYED, TYPES, identity
@@ -25,7 +27,8 @@ from bench.experiments.spark_stream import stream_files
 from bench.harness.spark import session
 from bench.latency import processor_seconds
 
-IDENTITY, COUNT, ONE, MANY = "identity", "count by key", "Cepheid", "Cepheid, 100 queries"
+IDENTITY, EVERY, COUNT = "identity", "identity, every event", "count by key"
+ONE, MANY = "Cepheid", "Cepheid, 100 queries"
 RELEVANT = "Cepheid, clock='relevant'"
 WARM_UP = 3  # micro-batches of a turn
 CORES = 2
@@ -46,12 +49,20 @@ def contestants(frame: Any, names: Sequence[str]) -> dict[str, Callable[[], tupl
     queries = {f"q{number}": KEYED.replace("10000", str(10_000 - number)) for number in range(100)}
     known: dict[str, Callable[[], tuple[Any, str]]] = {
         IDENTITY: lambda: (identity(frame, ["ts", "type", "attr1"], "attr1"), "append"),
+        EVERY: lambda: (every_event(frame, ["ts", "type", "attr1"]), "append"),
         COUNT: lambda: (frame.where(frame["type"].isin(*TYPES)).groupBy("attr1").count(), "update"),
         ONE: lambda: (cepheid.match(frame, KEYED, delay=0), "append"),
         RELEVANT: lambda: (cepheid.match(frame, KEYED, delay=0, clock="relevant"), "append"),
         MANY: lambda: (cepheid.match(frame, queries, delay=0), "append"),
     }
     return {name: known[name] for name in names}
+
+
+def every_event(frame: Any, columns: Sequence[str]) -> Any:
+    """All events to Python and back, with NULL where the query needs the time alone, as a match sends them."""
+    needed = frame["type"].isin(*TYPES)
+    sent = frame.select(columns[0], *[functions.when(needed, frame[name]).alias(name) for name in columns[1:]])
+    return sent.mapInArrow(lambda batches: batches, sent.schema)
 
 
 def one_turn(frame: Any, mode: str, files: int) -> tuple[dict[str, float], float]:
@@ -112,4 +123,4 @@ def run_cost(sizes: Sequence[int], files: int, rounds: int, names: Sequence[str]
             print(f"| {batch:,} | {name} | {told} | {np.median(share):.2f} ({share.min():.2f} to {share.max():.2f}) |")
 
 
-ALL = (IDENTITY, COUNT, ONE, RELEVANT, MANY)
+ALL = (IDENTITY, EVERY, COUNT, ONE, RELEVANT, MANY)
