@@ -21,7 +21,7 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered
-from cepheid.engine.incremental.alike import Likeness, Group, groups_of, what_is_asked
+from cepheid.engine.incremental.alike import Group, Likeness, groups_of, what_is_asked
 from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined
 from cepheid.engine.incremental.intake import Intake
 from cepheid.engine.incremental.result_rows import ResultRows, is_ready
