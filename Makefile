@@ -22,6 +22,8 @@ READY := .venv/.ready
 # Spark starts its Python workers with this interpreter; without it they would be the system's, which lacks the packages.
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+# Where the environment forbids to write bytecode, every process compiles every module that it imports: 3 s each time.
+export PYTHONDONTWRITEBYTECODE :=
 
 MINUTES ?= 30
 
