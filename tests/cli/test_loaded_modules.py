@@ -22,6 +22,11 @@ print(*sorted(sys.modules))
 import pandas, pyarrow
 assert pyarrow.table({"a": [1]}).to_pandas()["a"].tolist() == [1]
 assert pyarrow.array(pandas.Series([float("nan")])).null_count == 1
+import os
+from cepheid.engine.data.timed import trimmed
+was_disabled = not hasattr(trimmed, "dispatcher")
+os.environ["NUMBA_DISABLE_JIT"] = "0" if was_disabled else "1"  # too late: kernels are declared
+assert was_disabled or trimmed.dispatcher().overloads
 """
 QUERIES = [
     "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10",

@@ -30,8 +30,9 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
-os.environ["NUMBA_DISABLE_JIT"] = "1"
-os.environ["CEPHEID_TEST_PROFILE"] = "plain"
+if __name__ == "__main__":  # before anything imports the engine; whoever imports this module has settings of its own
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    os.environ["CEPHEID_TEST_PROFILE"] = "plain"
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "src"))
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
