@@ -31,8 +31,6 @@ from cepheid.engine.kernels.stop import guarded, in_the_background
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 COMPILES = not jit_is_disabled()  # False: NUMBA_DISABLE_JIT is set, and all kernels are plain Python
-# Kernels are declared by now. Numba is imported later, when the variable may have another value.
-when_loaded(lambda: setattr(numba().config, "DISABLE_JIT", int(not COMPILES)))
 # Numba's own switches: are references to arrays counted, and do callers contain a copy for sure? Said always, since a
 # function that says nothing is compiled as the one that happens to be compiled around it.
 REFERENCES: dict[str, Any] = {"_nrt": True, "forceinline": False}

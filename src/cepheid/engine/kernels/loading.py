@@ -56,7 +56,16 @@ def when_loaded(tell: Callable[[], object]) -> None:
 
 
 def jit_is_disabled() -> bool:
-    """Is `NUMBA_DISABLE_JIT` set? Numba has the last word where it reads a file of settings."""
+    """Is `NUMBA_DISABLE_JIT` set? Numba has the last word where it reads a file of settings.
+
+    Kernels are declared by the answer, so numba gets it, too: when it is imported, the variable may say something else.
+    """
+    disabled = _is_set()
+    when_loaded(lambda: setattr(numba().config, "DISABLE_JIT", int(disabled)))
+    return disabled
+
+
+def _is_set() -> bool:
     if Path(".numba_config.yaml").exists():
         return bool(numba().config.DISABLE_JIT)
     try:
