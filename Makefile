@@ -22,6 +22,8 @@ READY := .venv/.ready
 # Spark starts its Python workers with this interpreter; without it they would be the system's, which lacks the packages.
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+# Where the environment forbids to write bytecode, every process compiles every module that it imports: 3 s each time.
+export PYTHONDONTWRITEBYTECODE :=
 
 MINUTES ?= 30
 
@@ -31,11 +33,13 @@ MINUTES ?= 30
 demo: tools
 	@$(BIN)/cepheid demo
 
-# Drawn cases of the engines run as plain Python, where each costs milliseconds, and a few of them compiled, where each
-# new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for the compiled pass only;
-# compiled, `make test` runs the contract of all engines and what is about compiling itself, `make test-all` everything.
+# Drawn cases of the engines and of some runners (DRAWN) run as plain Python, where each costs milliseconds, and a few of
+# them compiled, where each new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for
+# the compiled pass only; compiled, `make test` runs the contract of all engines and what is about compiling itself,
+# `make test-all` everything.
 # All run beside each other, so that no core waits: for the last kernel to be compiled, or for the JVM, as tests on
 # Spark do half of the time. What is checked and run as plain Python needs no kernels, and begins before they are there.
+DRAWN := $(addprefix tests/runners/test_,incremental_steps.py composition.py)
 COMPILED := contract jit_fallback stop numba_insides runs_large learn compressed totals maximal value_index
 PYTEST := $(BIN)/pytest -n $(JOBS)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
@@ -43,10 +47,10 @@ test: tools
 	@$(MAKE) --no-print-directory $(SYNC) -j 3 kernels lint test-plain test-spark test-local
 
 test-plain: $(READY)
-	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine
+	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine $(DRAWN)
 
 test-local: kernels
-	$(PYTEST) --ignore=tests/engine --ignore=tests/spark
+	$(PYTEST) --ignore=tests/engine --ignore=tests/spark $(DRAWN:%=--ignore=%)
 	CEPHEID_TEST_PROFILE=compiled $(PYTEST) $(COMPILED:%=tests/engine/test_%.py)
 
 test-spark: kernels

@@ -82,13 +82,14 @@ def main() -> None:
     search.add_argument("--events", type=int, default=100_000)
     search.add_argument("--seconds", type=float, default=5.0, help="for one query")
     search.add_argument("--grow", action="store_true", help="with twice the events, too")
+    search.add_argument("--kind", default="", help="sequence, expression, rows or flink (default: in turns)")
     search.set_defaults(call=call_search)
     planner = commands.add_parser("planner", help="drawn queries, auto beside every engine by hand")
     planner.add_argument("--draws", type=int, default=200)
     planner.add_argument("--seed", type=int, default=0)
     planner.add_argument("--events", type=int, default=20_000)
     planner.add_argument("--minutes", type=float, default=60.0)
-    planner.add_argument("--imprecise", action="store_true", help="queries over imprecise times")
+    planner.add_argument("--kind", choices=("precise", "shifting", "imprecise", "existence"), default="precise")
     planner.set_defaults(call=call_planner)
     live = commands.add_parser("live", help="live queries: batches of 100 and single events beside a batch")
     live.add_argument("--size", default="full", choices=("quick", "full"))
@@ -234,7 +235,7 @@ def call_planner(arguments: argparse.Namespace) -> None:
     """Compares the planner's choices with every engine."""
     from bench import planner
 
-    planner.main(arguments.draws, arguments.seed, arguments.events, arguments.minutes, arguments.imprecise)
+    planner.main(arguments.draws, arguments.seed, arguments.events, arguments.minutes, arguments.kind)
 
 
 def call_clauses(arguments: argparse.Namespace) -> None:
@@ -253,8 +254,8 @@ def call_shapes(arguments: argparse.Namespace) -> None:
 def call_search(arguments: argparse.Namespace) -> None:
     from bench import search
 
-    call = search.grow if arguments.grow else search.main
-    call(arguments.minutes, arguments.seed, arguments.draws, arguments.seconds, arguments.events)
+    sizes = (arguments.minutes, arguments.seed, arguments.draws, arguments.seconds, arguments.events)
+    search.main(*sizes, arguments.grow, arguments.kind)
 
 
 def call_live(arguments: argparse.Namespace) -> None:

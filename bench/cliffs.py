@@ -12,8 +12,8 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,53 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cepheid
+from bench.cliff_rows import Call, Point, Row, keyed_events, match, mixed_events, row_of
 from bench.measure import on_one_core, print_table, save
+from bench.row_shapes import COUNTED_ROWS, SHAPES, SMOOTH, rows
 from cepheid.flink import Pattern
 from cepheid.simulate.imprecise import imprecise_query, imprecise_series
 
 BUDGET = 20.0  # seconds for one call
-
-Call = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Point:
-    """One size of a row: the query beside the road and the smooth one over the same events."""
-
-    axis: str
-    size: float
-    events: int
-    cliff: Call
-    smooth: Call | None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of the table: its points from light to heavy."""
-
-    name: str
-    points: Sequence[Point]
-
-
-def keyed_events(events: int, keys: int, seed: int = 1) -> pa.Table:
-    """Events of three types with two attributes that have as many values as there are keys."""
-    random = np.random.default_rng(seed)
-    return pa.table(
-        {
-            "ts": np.arange(events),
-            "type": np.array(["A", "B", "C"])[random.integers(0, 3, events)],
-            "id": random.integers(0, keys, events),
-            "ref": random.integers(0, keys, events),
-            "x": random.random(events),
-        }
-    )
-
-
-def match(table: pa.Table, text: str, **options: Any) -> Call:
-    """A call of the public interface."""
-    query = cepheid.query(text)
-    return lambda: query.match(table, **options)
-
 
 EQUALITIES = {
     "a.id = b.id AND b.ref = c.ref": ("SEQ(A a, B b, C c)", "any", "SEQ(A a, B b, C c)"),
@@ -218,33 +178,6 @@ def outputs() -> Iterator[Row]:
         calls = match(table, text), match(table, smooth)
         points.append(Point("events", events, events, *calls))
     yield Row("rising A+, B, counted", points)
-
-
-def mixed_events(events: int, seed: int = 1) -> pa.Table:
-    """Events of four types, one a step, with numbers, keys and texts."""
-    random = np.random.default_rng(seed)
-    names = np.array([f"name{number}" for number in range(50)])
-    return pa.table(
-        {
-            "ts": np.arange(events),
-            "type": np.array(list("ABCD"))[random.integers(0, 4, events)],
-            "id": random.integers(0, 100, events),
-            "x": random.random(events),
-            "y": random.integers(0, 1_000, events),
-            "s": names[random.integers(0, 50, events)],
-            "u": np.char.add(names, "%")[random.integers(0, 50, events)],
-        }
-    )
-
-
-def row_of(name: str, sizes: Sequence[int], cliff: str, smooth: str, **options: Any) -> Row:
-    """A query beside another one over the same events; `options` are of the first."""
-    points = []
-    for events in sizes:
-        table = mixed_events(events)
-        calls = match(table, f"PATTERN {cliff}", **options), match(table, f"PATTERN {smooth}")
-        points.append(Point("events", events, events, *calls))
-    return Row(name, points)
 
 
 def counted() -> Iterator[Row]:
@@ -398,6 +331,57 @@ def user_functions() -> Iterator[Row]:
         yield Row(f"Flink pattern, a user's function {'as Python' * (name == 'twice')}", points)
 
 
+def row_patterns() -> Iterator[Row]:
+    """Row patterns that look back at their path (bench/row_shapes.py), beside one that does not."""
+    for name, (clause, sizes) in SHAPES.items():
+        points = []
+        for size in sizes:
+            calls = (match(rows(size), f"MATCH_RECOGNIZE ({COUNTED_ROWS} {each})") for each in (clause, SMOOTH))
+            points.append(Point("rows", size, size, *calls))
+        yield Row(f"rows: {name}", points)
+
+
+def followed_by() -> Iterator[Row]:
+    """ "An A, later a B" as a clause, beside the same as query text; one row for each A in both."""
+    clause = (
+        "MATCH_RECOGNIZE ({} ORDER BY ts MEASURES A.ts AS a, B.ts AS b AFTER MATCH SKIP TO NEXT ROW PATTERN ({}) {}"
+    )
+    clause += " DEFINE A AS type = 'A', B AS type = 'B', C AS type = 'C')"
+    text = "PATTERN SEQ({}) WHERE skip_till_next_match {{ {} }} WITHIN {} RETURN a.ts AS x, b.ts AS y"
+    for key, window, third in (
+        ("id", "", ""),
+        ("id", "WITHIN 500", ""),
+        ("", "WITHIN 50", ""),
+        ("id", "WITHIN 5000", "C"),
+    ):
+        points = []
+        for events in (50_000, 100_000, 200_000):
+            table = mixed_events(events)
+            pattern = f"A X*? B{' X*? C' if third else ''}"
+            parts = f"A a, B b{', C c' if third else ''}"
+            one = clause.format(f"PARTITION BY {key}" if key else "", pattern, window)
+            other = text.format(parts, f"[{key}]" if key else "", window.removeprefix("WITHIN ") or "ALL")
+            points.append(Point("events", events, events, match(table, one), match(table, other)))
+        yield Row(f"{pattern} by {key or 'nothing'} {window}, a clause beside query text", points)
+
+
+def explained_limits() -> Iterator[Row]:
+    """Far more matches than may be listed, with a tie and a window, beside the same in a short window."""
+    points = []
+    for events in (5_000, 10_000, 20_000):
+        table = mixed_events(events)
+        text = "PATTERN SEQ(A a, B+ b[], C c) WHERE a.id = c.id AND a.x < c.x WITHIN "
+
+        def explained(table: pa.Table = table, text: str = text) -> int:
+            try:
+                return int(cepheid.match(table, text + "2000", max_matches=1_000_000).num_rows)
+            except cepheid.LimitError:
+                return 0
+
+        points.append(Point("events", events, events, explained, match(table, text + "40")))
+    yield Row("a tie and a window, before an explosion is explained", points)
+
+
 FIRST = """
 import sys
 import numpy as np
@@ -483,6 +467,9 @@ ROWS = (
     several_groups,
     diagnoses,
     user_functions,
+    row_patterns,
+    followed_by,
+    explained_limits,
     first_answers,
     streams,
 )
@@ -538,10 +525,10 @@ def main(names: Sequence[str] = ()) -> None:
     """Measures the rows whose function is named (all, if none is), prints and saves them."""
     on_one_core()
     results = []
-    for rows in ROWS:
-        if names and rows.__name__ not in names:
+    for made in ROWS:
+        if names and made.__name__ not in names:
             continue
-        for row in rows():
+        for row in made():
             found = measure(row)
             results += found
             columns = ["axis", "size", "events/s", "smooth events/s", "times the time", "seconds", "matches", "error"]

@@ -21,6 +21,11 @@ from cepheid.flink import Pattern
 PRICES = {"ts": int, "k": int, "price": float}
 V_SHAPE = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(A.ts) AS begins, LAST(C.ts) AS ends
     PATTERN (A B+ C+) WITHIN {window} DEFINE B AS price < PREV(price), C AS price > PREV(price))"""
+ALL_ROWS = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES CLASSIFIER() AS label, MATCH_NUMBER() AS number
+    ALL ROWS PER MATCH
+    PATTERN (A B+ C+) WITHIN {window} DEFINE B AS price < PREV(price), C AS price > PREV(price))"""
+NEIGHBOURS = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, A.type AS one, B.type AS other,
+    B.price - A.price AS risen PATTERN (A B) WITHIN {window} DEFINE A AS type < 'T15', B AS type > 'T15')"""
 SEQUENCE = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, C.ts AS ends
     PATTERN (A X*? B Y*? C) WITHIN {window} DEFINE A AS type = 'T0', B AS type = 'T1', C AS type = 'T2')"""
 FEWEST = {1: 100_000, 10: 50_000, 100: 100_000, 1_000: 200_000, 10_000: 200_000}
@@ -29,6 +34,18 @@ FEWEST = {1: 100_000, 10: 50_000, 100: 100_000, 1_000: 200_000, 10_000: 200_000}
 def followed_by(window: int) -> Pattern:
     """Three types, one after the other."""
     first = Pattern.begin("a").where("type = 'T0'").followed_by("b").where("type = 'T1'")
+    return first.followed_by("c").where("type = 'T2'").within(window)
+
+
+def any_following(window: int) -> Pattern:
+    """The same in every combination."""
+    first = Pattern.begin("a").where("type = 'T0'").followed_by_any("b").where("type = 'T1'")
+    return first.followed_by_any("c").where("type = 'T2'").within(window)
+
+
+def not_followed_by(window: int) -> Pattern:
+    """A first type and a third one, and none of a second type in between."""
+    first = Pattern.begin("a").where("type = 'T0'").not_followed_by("b").where("type = 'T1'")
     return first.followed_by("c").where("type = 'T2'").within(window)
 
 
@@ -61,6 +78,88 @@ def v_shapes_by_hand(rows: list[dict[str, Any]]) -> int:
     return found + sum(at == 2 for at in state.values())
 
 
+def v_rows_by_hand(rows: list[dict[str, Any]]) -> int:
+    """The loop for all rows of these matches: the rows of a match, each with its label."""
+    state: dict[int, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
+    shown: list[tuple[str, dict[str, Any]]] = []
+    for row in rows:
+        path = state[row["k"]]
+        if not path:
+            path.append(("A", row))
+            continue
+        label, last = path[-1][0], path[-1][1]["price"]
+        if label != "C" and row["price"] < last:
+            path.append(("B", row))
+        elif label != "A" and row["price"] > last:
+            path.append(("C", row))
+        else:
+            if label == "C":
+                shown += path
+            path[:] = [("A", row)]
+    return len(shown) + sum(len(path) for path in state.values() if path[-1][0] == "C")
+
+
+def v_shapes_of_all_by_hand(rows: list[dict[str, Any]]) -> int:
+    """The loop for the row pattern without a key."""
+    found, at, last = 0, 0, float("-inf")
+    for row in rows:
+        price = row["price"]
+        if at == 2:
+            if price <= last:
+                found, at = found + 1, 0
+        elif price < last:
+            at = 1
+        elif at == 1:
+            at = 2 if price > last else 0
+        last = price
+    return found + (at == 2)
+
+
+def neighbours_by_hand(rows: list[dict[str, Any]]) -> int:
+    """The loop for neighbours with some types."""
+    before: dict[int, dict[str, Any]] = {}
+    found: list[tuple[int, str, str, float]] = []
+    for row in rows:
+        key, last = row["k"], before.get(row["k"])
+        if last is not None and last["type"] < "T15" and row["type"] > "T15":
+            found.append((last["ts"], last["type"], row["type"], row["price"] - last["price"]))
+        before[key] = row
+    return len(found)
+
+
+def any_by_hand(rows: list[dict[str, Any]], window: int = 10_000) -> int:
+    """The loop for every combination."""
+    firsts: dict[int, list[int]] = defaultdict(list)
+    pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    found = 0
+    for event in rows:
+        kind, key, now = event["type"], event["k"], event["ts"]
+        if kind == "T0":
+            firsts[key].append(now)
+        elif kind == "T1":
+            firsts[key] = [begun for begun in firsts[key] if now - begun < window]
+            pairs[key] += [(begun, now) for begun in firsts[key]]
+        elif kind == "T2":
+            pairs[key] = [pair for pair in pairs[key] if now - pair[0] < window]
+            found += len(pairs[key])
+    return found
+
+
+def not_followed_by_hand(rows: list[dict[str, Any]], window: int = 10_000) -> int:
+    """The loop for a first and a third event without a second one in between."""
+    firsts: dict[int, list[int]] = defaultdict(list)
+    found = 0
+    for event in rows:
+        kind, key = event["type"], event["k"]
+        if kind == "T0":
+            firsts[key].append(event["ts"])
+        elif kind == "T1":
+            firsts.pop(key, None)
+        elif kind == "T2" and key in firsts:
+            found += sum(event["ts"] - begun < window for begun in firsts.pop(key))
+    return found
+
+
 def followed_by_hand(rows: list[dict[str, Any]], window: int = 10_000) -> int:
     """The loop for the Flink pattern: each first event takes the next second one, and then the next third one."""
     firsts: dict[int, list[int]] = defaultdict(list)
@@ -84,7 +183,19 @@ def shapes(quick: bool) -> None:
     print("|---|---|---|---|---|---|---|---|")
     cases: list[tuple[str, Any, dict[str, Any], Any, Callable[..., pa.Table], Callable[..., int]]] = [
         ("row pattern", V_SHAPE.format(window=10_000), {}, PRICES, prices, v_shapes_by_hand),
+        ("row pattern, all rows", ALL_ROWS.format(window=10_000), {}, PRICES, prices, v_rows_by_hand),
+        (
+            "row pattern, no key",
+            V_SHAPE.format(window=10_000).replace("PARTITION BY k", ""),
+            {},
+            PRICES,
+            prices,
+            v_shapes_of_all_by_hand,
+        ),
+        ("row pattern, texts", NEIGHBOURS.format(window=10_000), {}, SCHEMA, workload, neighbours_by_hand),
         ("Flink pattern", followed_by(10_000), {"partition_by": ["k"]}, SCHEMA, workload, followed_by_hand),
+        ("Flink, any", any_following(10_000), {"partition_by": ["k"]}, SCHEMA, workload, any_by_hand),
+        ("Flink, not", not_followed_by(10_000), {"partition_by": ["k"]}, SCHEMA, workload, not_followed_by_hand),
     ]
     for name, query, options, schema, made, loop in cases:
         rows = made(200_000).to_pylist()

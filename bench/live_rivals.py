@@ -16,11 +16,12 @@ from bench.experiments.rivals import KEY, TYPES, WINDOW, core, flink_cep, stream
 from bench.harness.experiment import Contestant, Unavailable
 
 SIZES = (1, 100, 1_000)  # rows of a table; 1: a dict
-# What the drivers of rivals say besides: a language that has no such query, or none that finds the same matches.
+# What is not compared here, and why.
 NOT_SAID = {
-    "negation, optional part, no key": "Flink CEP can say them; bench/flink has no driver for these",
-    "count window": "Flink, Siddhi and CORE count the events of the stream, not those of a key",
-    "missing events": "no other engine has it",
+    "negation, contiguity, optional part, no key": "Flink CEP can say them; bench/flink has no driver for these",
+    "Kleene": "beside Flink CEP in `python -m bench run rivals`",
+    "count window": "windows of time only in the patterns of Flink CEP and Siddhi; CORE counts the events of all keys",
+    "missing events": "in no other engine",
 }
 
 

@@ -2,7 +2,9 @@
 
 `python -m bench search --minutes 10` draws a shape of query and a stream of 100,000 events (or `--events`), runs it
 with a budget of seconds, and ranks what it saw by nanoseconds of the processor per event read and event listed: work
-that grows with the result is no cliff. Every draw is named by its seed, so that `--seed N --draws 1` runs it again.
+that grows with the result is no cliff. What reached its budget counts with the time that it took. The kinds of query
+take turns (bench/draws.py), or `--kind` names one. Every draw is named by its seed, so that `--seed N --draws 1` runs
+it again.
 
 `--grow` runs each draw with twice the events, too, and prints those whose time grows more than 4.5 times while their
 results do not.
@@ -12,8 +14,13 @@ from __future__ import annotations
 
 import json
 import random
+import resource
+import signal
 import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,14 +28,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import cepheid
+from bench.draws import KINDS, draw_stream
 from bench.measure import RESULTS, on_one_core, print_table
 
 EVENTS = 100_000
 SECONDS = 5.0  # for one query
-MATCHES = 2_000_000
+MATCHES = 500_000
+FEW_MATCHES = 10_000  # of a query that has too many to list them in its time
 STEEP = 4.5  # times the time for twice the events
-SHORT = 0.02  # seconds
-COMPILING = 1.0  # seconds: longer than the conditions of a query take to compile
+SHORT = 0.05  # seconds: what takes less is not asked how it grows
+COMPILING = 2.0  # seconds: longer than the conditions of a query take to compile
+MEMORY = 8 << 30  # bytes: a search of hours shall not end with the machine
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,7 @@ class Seen:
     """What one draw took."""
 
     seed: int
+    kind: str
     text: str
     stream: str
     outcome: str  # done, or what stopped it
@@ -50,96 +61,67 @@ class Seen:
         return 1e9 * self.seconds / (self.events + self.listed)
 
 
-def draw_stream(draw: random.Random, events: int = EVENTS) -> tuple[pa.Table, str]:
-    """Events of a few types with keys, numbers and times that may coincide."""
-    types, keys, gap = draw.choice([3, 5, 20]), draw.choice([5, 100, 2_000, 50_000]), draw.choice([1, 1, 5])
-    rng = np.random.default_rng(draw.randrange(2**32))
-    frequent = rng.random(types) ** draw.choice([0.5, 3.0])
-    kinds = rng.choice(types, events, p=frequent / frequent.sum())
-    skewed = draw.random() < 0.3
-    chosen = rng.zipf(1.3, events) % keys if skewed else rng.integers(0, keys, events)
-    table = pa.table(
-        {
-            "ts": np.sort(rng.integers(0, events * gap, events)),
-            "type": np.array([f"T{number}" for number in range(types)])[kinds],
-            "id": chosen,
-            "ref": rng.integers(0, keys, events),
-            "x": rng.normal(size=events),
-            "y": rng.integers(0, 1_000, events),
-        }
-    )
-    return table, f"{types} types, {keys} keys{' skewed' if skewed else ''}, {gap} apart"
-
-
-def draw_query(draw: random.Random) -> str:
-    """A query that somebody could write: ties of several kinds, groups, negation, strategies, outputs."""
-    length, names = draw.choice([2, 3, 3, 4]), "abcd"
-    strategy = draw.choice(["skip_till_any_match", "skip_till_next_match", "skip_till_next_match"])
-    parts, groups, conditions = [], set(), []
-    for place in range(length):
-        name = names[place]
-        if draw.random() < 0.25:
-            groups.add(name)
-            parts.append(f"T{draw.randrange(3)}+ {name}[]")
-        else:
-            parts.append(f"T{draw.randrange(3)} {name}")
-    if draw.random() < 0.2:
-        parts.insert(draw.randrange(1, length), f"!(T{draw.randrange(3)} n)")
-        conditions += draw.choice([[], [f"n.id = {_event(draw, names[0], groups)}.id"]])
-    if draw.random() < 0.4:
-        conditions.append(draw.choice(["[id]", "[id]", "[id, ref]"]))
-    for _ in range(draw.choice([0, 1, 1, 2])):
-        one, two = draw.sample(range(length), 2)
-        left, right = _event(draw, names[one], groups), _event(draw, names[two], groups)
-        conditions.append(draw.choice([f"{left}.id = {right}.ref", f"{left}.id = {right}.id", f"{left}.x < {right}.x"]))
-    for name in sorted(groups):
-        rising = [
-            f"{name}[i].x > {name}[i-1].x",
-            f"{name}[i].id = {name}[i-1].ref",
-            f"{name}[i].y < avg({name}[..i-1].y)",
-        ]
-        conditions += draw.choice([[], rising[:1], rising[1:2], rising[2:]])
-    if draw.random() < 0.4:
-        conditions.append(f"{_event(draw, names[0], groups)}.y < {draw.choice([10, 200])}")
-    window = draw.choice(["100", "1000", "10000", "200 EVENTS"])
-    output = draw.choice(["", "", "", "", " OUTPUT NON-OVERLAP", " OUTPUT MAXIMAL"])
-    where = " AND ".join(conditions)
-    return f"PATTERN SEQ({', '.join(parts)}) WHERE {strategy} {{ {where} }} WITHIN {window}{output}"
-
-
-def _event(draw: random.Random, name: str, groups: set[str]) -> str:
-    return name + draw.choice(["[1]", f"[{name}.LEN]"]) if name in groups else name
-
-
 def events_in(found: pa.Table) -> int:
-    """How many events the matches hold together."""
-    columns = [column for name, column in zip(found.column_names, found.columns, strict=True) if len(name) == 1]
-    return sum(
-        int(pc.sum(pc.list_value_length(column)).as_py() or 0) if pa.types.is_list(column.type) else len(column)
-        for column in columns
-    )
+    """How many events and values the matches hold together."""
+    listed: int = found.num_rows
+    for column in found.columns:
+        if pa.types.is_list(column.type):
+            listed += int(pc.sum(pc.list_value_length(column)).as_py() or 0)
+        elif pa.types.is_struct(column.type):
+            listed += len(column)
+    if "taken" in found.column_names:  # the rows of a match of a clause
+        listed += int(pc.sum(found.column("taken")).as_py() or 0)
+    return listed
 
 
-def run(seed: int, seconds: float, events: int = EVENTS) -> Seen:
-    """One draw. What is quick is run twice, since the first run compiles the conditions of the query."""
-    draw = random.Random(seed)
-    table, stream = draw_stream(draw, events)
-    text = draw_query(draw)
-    taken, matches, listed, outcome = 0.0, 0, 0, "done"
-    for _ in range(2):
-        begin = time.process_time()
+class Spent(KeyboardInterrupt):
+    """A query has used its seconds of the processor; it stops as it stops for Ctrl-C."""
+
+
+def interrupt(*_: object) -> None:
+    """What the timer of the processor calls."""
+    raise Spent
+
+
+def timed(call: Callable[[], Any], seconds: float) -> tuple[float, str, int, int]:
+    """What a call took of the processor, how it ended, and how many matches and events it listed.
+
+    The processor's time limits it, not the clock: other work on the machine does not end a query.
+    """
+    begin = time.process_time()
+    try:
+        signal.setitimer(signal.ITIMER_PROF, seconds, 0.2)
         try:
-            found = cepheid.match(table, text, timeout=seconds, max_matches=MATCHES, truncate=True)
-            matches, listed = found.num_rows, events_in(found)
-            outcome = "cut short" if json.loads(found.schema.metadata[b"cepheid"])["truncated"] else "done"
-        except cepheid.TimeoutReached:
-            outcome = "timeout"
-        except cepheid.CepheidError as error:
-            outcome = f"refused: {str(error).splitlines()[0][:60]}"
-        taken = time.process_time() - begin
-        if taken > COMPILING:
-            break
-    return Seen(seed, text, stream, outcome, taken, matches, events, listed)
+            found = call()
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    except Spent:
+        return time.process_time() - begin, "timeout", 0, 0
+    except (cepheid.CepheidError, MemoryError) as error:
+        why = (str(error) or "MemoryError").splitlines()[0][:90]
+        return time.process_time() - begin, f"refused: {why}", 0, 0
+    taken = time.process_time() - begin
+    if isinstance(found, int):
+        return taken, "done", found, 0
+    facts = json.loads((found.schema.metadata or {}).get(b"cepheid", b"{}"))
+    return taken, "cut short" if facts.get("truncated") else "done", found.num_rows, events_in(found)
+
+
+def run(seed: int, seconds: float, events: int = EVENTS, kind: str = "") -> Seen:
+    """One draw. The second of two runs counts, since the first compiles the conditions of the query."""
+    draw, kind = random.Random(seed), kind or list(KINDS)[seed % len(KINDS)]
+    table, stream = draw_stream(draw, events)
+    drawn = KINDS[kind](draw)
+    options = {"max_matches": MATCHES, **drawn.options}
+    if kind in ("sequence", "expression") and "SUMMARISE" not in drawn.text:
+        options["truncate"] = True
+    found = timed(partial(cepheid.match, table, drawn.query, **options), COMPILING + seconds)
+    if found[1] == "timeout" and "truncate" in options:  # it may be that there is no end to what it lists
+        options["max_matches"] = FEW_MATCHES
+    if found[1] in ("done", "cut short") or options["max_matches"] == FEW_MATCHES:
+        found = timed(partial(cepheid.match, table, drawn.query, **options), seconds)
+    taken, outcome, matches, listed = found
+    return Seen(seed, kind, drawn.text, stream, outcome, taken, matches, events, listed)
 
 
 @dataclass(frozen=True)
@@ -151,8 +133,8 @@ class Growth:
 
     @property
     def time(self) -> float:
-        """How many times as long twice the events take; what is too short to be measured counts as SHORT."""
-        return max(self.twice.seconds, SHORT) / max(self.once.seconds, SHORT)
+        """How many times as long twice the events take; 1 if it was not tried."""
+        return self.twice.seconds / self.once.seconds
 
     @property
     def result(self) -> float:
@@ -162,52 +144,67 @@ class Growth:
     @property
     def steep(self) -> bool:
         """Does the time grow faster than twice the events and their results explain?"""
-        return self.time > STEEP and self.time > STEEP / 2 * self.result
+        done = self.once.outcome == "done" and self.twice.outcome in ("done", "timeout")
+        return done and self.time > STEEP and self.time > STEEP / 2 * self.result
 
 
-def grow(minutes: float, seed: int, draws: int, seconds: float, events: int) -> list[Growth]:
-    """Draws with some events and with twice as many, until the time is over; prints what grows steeply."""
-    until, found = time.perf_counter() + 60.0 * minutes, list[Growth]()
-    while time.perf_counter() < until and len(found) < draws:
-        number = seed + len(found)
-        once = run(number, seconds, events)
-        found.append(Growth(once, run(number, 5 * seconds, 2 * events) if once.outcome == "done" else once))
-    done = [each for each in found if each.once.outcome == each.twice.outcome == "done"]
-    costs = [1e6 * each.twice.seconds / each.twice.events for each in done]
-    at = ", ".join(f"p{part} {np.percentile(costs, part):.1f}" for part in (50, 90, 99)) if done else ""
+def spread(title: str, values: Sequence[float]) -> str:
+    """The middle and the tail of some values."""
+    parts = ", ".join(f"p{part} {np.percentile(values, part):.2f}" for part in (50, 90, 99)) if values else "none"
+    return f"{title}: {parts}, max {max(values, default=0):.1f}"
+
+
+def report(found: Sequence[Growth]) -> None:
+    """Prints the spread of what was seen, the slowest, and what grows steeply."""
+    seen = [each.once for each in found if not each.once.outcome.startswith("refused")]
+    print(f"\n{len(found)} drawn:", dict(Counter(each.once.outcome.partition(":")[0] for each in found)))
+    for kind in ("", *KINDS):
+        these = [each for each in seen if each.kind.startswith(kind)]
+        print(f"{kind or 'all'} ({len(these)}), microseconds of the processor")
+        print("  " + spread("an event read", [1e6 * each.seconds / each.events for each in these]))
+        print("  " + spread("an event read or listed", [each.cost / 1e3 for each in these]))
+    rows: list[list[Any]] = [
+        [each.seed, each.outcome, each.seconds, each.matches, each.cost, f"{each.text}   ({each.stream})"]
+        for each in sorted(seen, key=lambda each: -each.cost)[:25]
+    ]
+    columns = ["seed", "outcome", "seconds", "matches", "ns per event read or listed", "query"]
+    print_table("The slowest for what they give", columns, rows or [[""] * 6])
     rows = [
         [each.once.seed, each.once.seconds, each.twice.seconds, each.time, each.result, each.once.text]
-        for each in sorted(done, key=lambda each: -each.time)
+        for each in sorted(found, key=lambda each: -each.time)
         if each.steep
     ]
     columns = ["seed", "seconds", "seconds of twice", "times the time", "times the result", "query"]
-    print_table(
-        f"{len(found)} drawn, {len(done)} done; microseconds an event: {at}; steep:", columns, rows or [[""] * 6]
-    )
-    return found
+    print_table("Steep for twice the events", columns, rows or [[""] * 6])
 
 
 def main(
-    minutes: float = 5.0, seed: int = 0, draws: int = 1_000_000, seconds: float = SECONDS, events: int = EVENTS
-) -> list[Seen]:
-    """Draws until the time is over; prints the slowest and saves them all."""
+    minutes: float = 5.0,
+    seed: int = 0,
+    draws: int = 1_000_000,
+    seconds: float = SECONDS,
+    events: int = EVENTS,
+    growing: bool = False,
+    kind: str = "",
+) -> list[Growth]:
+    """Draws until the time is over; saves each as it comes, and prints what they were like."""
     on_one_core()
+    signal.signal(signal.SIGPROF, interrupt)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for warm in ("SEQ(T0 a, T1 b)", "SEQ(T0 a, T1+ b[])"):  # compile first
-        cepheid.match(draw_stream(random.Random(0))[0].slice(0, 5_000), f"PATTERN {warm} WHERE [id] WITHIN 100")
-    until = time.perf_counter() + 60.0 * minutes
-    found: list[Seen] = []
-    while time.perf_counter() < until and len(found) < draws:
-        found.append(run(seed + len(found), seconds, events))
-    ranked = sorted(found, key=lambda seen: -seen.cost)
-    rows: list[list[Any]] = [
-        [seen.seed, seen.outcome, seen.seconds, seen.matches, seen.cost, f"{seen.text}   ({seen.stream})"]
-        for seen in ranked[:15]
-    ]
-    columns = ["seed", "outcome", "seconds", "matches", "ns per event read or listed", "query"]
-    print_table(f"{len(found)} drawn; the slowest for what they give", columns, rows)
+        cepheid.match(draw_stream(random.Random(0), 5_000)[0], f"PATTERN {warm} WHERE [id] WITHIN 100")
+    until, found = time.perf_counter() + 60.0 * minutes, list[Growth]()
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "search.json").write_text(json.dumps([asdict(seen) for seen in ranked[:50]], indent=1) + "\n")
-    return ranked
+    with (RESULTS / "search.jsonl").open("w") as kept:
+        while time.perf_counter() < until and len(found) < draws:
+            number = seed + len(found)
+            once = run(number, seconds, events, kind)
+            again = growing and once.outcome == "done" and once.seconds > SHORT
+            found.append(Growth(once, run(number, 5 * seconds, 2 * events, kind) if again else once))
+            kept.write(json.dumps([asdict(found[-1].once), asdict(found[-1].twice)]) + "\n")
+            kept.flush()
+    report(found)
+    return found
 
 
 if __name__ == "__main__":

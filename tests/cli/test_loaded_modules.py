@@ -1,4 +1,4 @@
-"""What a small call loads: no model, no Spark, no page, no pandas and no compiled kernel.
+"""What a small call loads: no model, no Spark, no page, no pandas, no compiled kernel and no compiler.
 
 Each would cost a second or so.
 """
@@ -22,6 +22,11 @@ print(*sorted(sys.modules))
 import pandas, pyarrow
 assert pyarrow.table({"a": [1]}).to_pandas()["a"].tolist() == [1]
 assert pyarrow.array(pandas.Series([float("nan")])).null_count == 1
+import os
+from cepheid.engine.data.timed import trimmed
+was_disabled = not hasattr(trimmed, "dispatcher")
+os.environ["NUMBA_DISABLE_JIT"] = "0" if was_disabled else "1"  # too late: kernels are declared
+assert was_disabled or trimmed.dispatcher().overloads
 """
 QUERIES = [
     "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10",
@@ -32,7 +37,6 @@ STEPS = """
 from cepheid.flink import Pattern
 steps = Pattern.begin("a").where("type = 'A'").followed_by("b").where("type = 'B' AND x > a.x").within(10)
 """
-# scipy.linalg comes with the first kernel that is loaded
 UNWANTED = {
     "altair",
     "cepheid.console",
@@ -42,7 +46,9 @@ UNWANTED = {
     "cepheid.plot",
 }
 UNWANTED |= {
+    "llvmlite",
     "matplotlib",
+    "numba",
     "pandas",
     "polars",
     "pyspark",

@@ -138,7 +138,8 @@ def from_event_to_event(
     competing = Undecided(*(row[:count] for row in room.competing[1:5]), bits)
     if bits < 0:
         return []
-    room = room._replace(sums=np.full(sums_for(competing, low, high), np.nan))
+    needed = sums_for(competing, low, high, window)
+    room = room._replace(sums=np.full(needed, np.nan), ramp=new_buffers(0, 0, needed).ramp)
     return [by_who_happened(timed, competing, chosen, low, high, window, room)]
 
 

@@ -125,7 +125,7 @@ def test_all_methods_agree_where_every_event_fits_every_place(half_width: int):
     text = imprecise_query(divisors=(10, 10, 10), window=40).replace(
         "WITHIN", "AND skip_till_next_match(e1, e2, e3) WITHIN"
     )
-    bound, events = series(text, 150, half_width)
+    bound, events = series(text, 300, half_width)
     expected = run(bound, events, "intervals")
     assert len(expected) > 20
     for method in METHODS:

@@ -48,6 +48,10 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "FAILURES_PER_ROW", 0)
 
 
+DISTINCT = ("count(DISTINCT A.value) <> {}", "sum(DISTINCT value) > {}")
+DISTINCT += ("count(DISTINCT kind) + count(DISTINCT B.kind) > {}",)
+
+
 @pytest.mark.usefixtures("always")
 @given(
     clauses((*ON_ROWS[:3], *ON_PATHS, "LAST(A.value, 2) < value", "sum(B.value) < 5", "avg(value) <= 2")), tables(12)
@@ -72,10 +76,11 @@ def test_shapes_with_a_memory(shape: str) -> None:
 
 
 @pytest.mark.usefixtures("always")
-@given(tables(12), st.sampled_from(("count(DISTINCT A.value) <> {}", "sum(DISTINCT value) > {}")), st.integers(0, 3))
-def test_distinct_values_with_a_memory(table: pa.Table, condition: str, number: int) -> None:
+@given(tables(12), st.sampled_from(DISTINCT), st.integers(0, 3), st.sampled_from(("", "ALL ROWS PER MATCH")))
+def test_distinct_values_with_a_memory(table: pa.Table, condition: str, number: int, rows: str) -> None:
     shape = f"PATTERN ((A | B)+ C) DEFINE A AS value > 0, C AS {condition.format(number)}"
-    clause = f"ORDER BY id MEASURES count(*) AS n AFTER MATCH SKIP TO NEXT ROW {shape}"
+    measures = "count(*) AS n, count(DISTINCT kind) AS k, count(DISTINCT A.value) AS v, collect_set(kind) AS s"
+    clause = f"ORDER BY id MEASURES {measures} {rows} AFTER MATCH SKIP TO NEXT ROW {shape}"
     assert by_the_engine(clause, table, "spark") == by_the_book(clause, table, "spark")
 
 

@@ -39,6 +39,9 @@ ON_PATHS = (
     "A.value + B.value > value",
     "count(value) = count(kind)",
     "LAST(U.value) = value",
+    "stddev(value) < 1.2",
+    "variance(A.value) > 0.4 OR count(A.value) < 3",
+    "var_pop(U.value) < 0.5",
 )
 ON_FUNCTIONS = (
     "count(A.value) <> nullif(A.value, 2)",
@@ -86,6 +89,9 @@ MEASURES = (
     "coalesce(A.value, B.value, -1)",
     "LAST(value * 2 + 1)",
     "stddev(value)",
+    "var_pop(A.value)",
+    "FINAL stddev_pop(value)",
+    "mode(kind)",
     "count_if(value > 1)",
 )
 ROWS = (

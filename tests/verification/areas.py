@@ -17,11 +17,11 @@ class Area:
     chosen: str = ""  # an expression over names, as for pytest -k
     environment: dict[str, str] = field(default_factory=dict)
     wanted: int = 10_000
-    first: int = 8  # cases of each property in the first round, before it is known how long they take
+    first: int = 25  # cases of each property in the first round, before it is known how long they take
 
 
 AREAS = (
-    Area("engines, plain", (ENGINES,), "not flink and not row_ and not live", PLAIN),
+    Area("engines, plain", (ENGINES,), "not flink and not row_ and not live and not drawn_streams[streams]", PLAIN),
     Area(
         "engines, compiled",
         (f"{ENGINES}/test_contract.py", f"{ENGINES}/test_drawn_expressions.py"),
@@ -34,11 +34,12 @@ AREAS = (
             f"{ENGINES}/test_contract.py",
             f"{ENGINES}/test_imprecise_streams.py",
             f"{ENGINES}/test_drawn_expressions.py",
+            f"{ENGINES}/test_many_streams.py",
             "tests/runners/test_incremental_steps.py",
             "tests/runners/test_stream_changes.py",
             "tests/runners/test_stream_bounds.py",
         ),
-        "stream or cut or retained or steps",
+        "(stream or cut or retained or steps) and not drawn_streams[engines] and not drawn_streams[live]",
         PLAIN,
     ),
     Area(
@@ -47,6 +48,7 @@ AREAS = (
             f"{ENGINES}/test_live_agrees.py",
             f"{ENGINES}/test_live_calls.py",
             f"{ENGINES}/test_incremental.py",
+            f"{ENGINES}/test_many_streams.py",
             "tests/runners/test_live.py",
         ),
         environment=PLAIN,

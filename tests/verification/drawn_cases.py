@@ -70,9 +70,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.when != "call" or report.skipped:
         return
     said = getattr(item, "hypothesis_statistics", "").partition("shrink phase")[0]
+    each = getattr(getattr(item, "function", None), "cases_each", 1)  # streams of one table
     line = {
         "property": item.nodeid,
-        "cases": sum(map(int, PASSING.findall(said))),
+        "cases": each * sum(map(int, PASSING.findall(said))),
         "seconds": round(call.duration, 3),
         "processor": round(item.stash.get(PROCESSOR, call.duration), 3),
         "seed": item.config.getoption("--hypothesis-seed"),

@@ -16,6 +16,7 @@ import _thread
 import argparse
 import ast
 import gc
+import importlib
 import json
 import os
 import random
@@ -29,13 +30,16 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
-os.environ["NUMBA_DISABLE_JIT"] = "1"
-os.environ["CEPHEID_TEST_PROFILE"] = "plain"
+if __name__ == "__main__":  # before anything imports the engine; whoever imports this module has settings of its own
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    os.environ["CEPHEID_TEST_PROFILE"] = "plain"
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "src"))
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import pytest
+from hypothesis import Phase, is_hypothesis_test, settings
 
+from verification.drawn_cases import SETTINGS
 from verification.run import commit
 
 ROOT = Path(__file__).parent.parent.parent
@@ -43,6 +47,7 @@ SOURCE = ROOT / "src" / "cepheid"
 ENGINE = "tests/engine"
 SEARCH = "engine/search"
 LONGEST = 5.0  # seconds of processor time of a test: slower ones do not run
+FAILED = 99  # the exit code of a copy in which something else than a test failed
 ENOUGH = 40  # seconds of processor time after which a change has survived
 
 
@@ -58,7 +63,7 @@ def contract(*engines: str) -> tuple[str, ...]:
     properties = ("it_agrees_with_the_reference", "it_can_be_cut_anywhere", "retained_events_are_enough")
     drawn = [f"{ENGINE}/test_contract.py::test_{name}[{engine}]" for engine in engines for name in properties]
     written = [f"{ENGINE}/test_small_answers.py::test_small_answers[{engine}-" for engine in engines]
-    return (*drawn, *written)
+    return (*drawn, *written, f"{ENGINE}/test_many_streams.py")
 
 
 def files(folder: str, *names: str) -> tuple[str, ...]:
@@ -230,7 +235,7 @@ def pairs(one: CodeType, other: CodeType) -> Iterator[tuple[Place, CodeType]]:
 
 
 def replaced(mutation: Mutation) -> set[Place]:
-    """Replaces the code of the functions that a change touches in this process; their places."""
+    """Replaces the code of a module's functions in this process; the places of those that were there."""
     file = str(ROOT / mutation.module)
     text = Path(file).read_text()
     changed = {
@@ -238,10 +243,14 @@ def replaced(mutation: Mutation) -> set[Place]:
         for place, code in pairs(compile(text, file, "exec"), compile(mutation.applied(text), file, "exec"))
         if place[1] != "<module>"
     }
+    name = mutation.module.removeprefix("src/").removesuffix(".py").removesuffix("/__init__")
+    importlib.import_module(name.replace("/", "."))  # engines are loaded when they are first used
+    found = set()
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and (code := changed.get(place_of(each.__code__))) is not None:
+        if isinstance(each, FunctionType) and (code := changed.get(place := place_of(each.__code__))) is not None:
             each.__code__ = code
-    return set(changed)
+            found.add(place)
+    return found
 
 
 def functions_of(mutation: Mutation) -> set[Place]:
@@ -322,7 +331,7 @@ class Session:
         sys.stdout.flush()
         child = os.fork()
         if child == 0:
-            code = 99
+            code = FAILED
             try:
                 if seconds is not None:
                     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -331,6 +340,8 @@ class Session:
                 os.dup2(null, 1)
                 os.dup2(null, 2)
                 code = work()
+            except Exception as error:  # nothing of this copy may go on in the one that waits
+                (self.record / "caught.txt").write_text(f"error: {error}")
             finally:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
@@ -344,7 +355,7 @@ class Session:
         caught.write_text("")
 
         def tried() -> int:
-            replaced(mutation)
+            assert replaced(mutation) & places, mutation
             begun = time.process_time()
             for usual, name in able:
                 signal.setitimer(signal.ITIMER_PROF, 3 * usual + 2)  # then a signal ends this copy
@@ -358,6 +369,8 @@ class Session:
             return 0
 
         code = self.apart(tried, 3 * ENOUGH)
+        if code == FAILED:
+            raise RuntimeError(caught.read_text())
         if not able:
             return None
         return None if code == 0 else caught.read_text()
@@ -381,6 +394,13 @@ class Plugin:
             self.session.failed = report.nodeid
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        for item in session.items:
+            if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+                function = getattr(item.obj, "__func__", item.obj)
+                chosen = getattr(function, SETTINGS, None) or settings()
+                setattr(
+                    function, SETTINGS, settings(chosen, phases=(Phase.explicit, Phase.generate))
+                )  # no smallest case
         self.session = Session(session.items, self.record)
         for target in self.targets:
             self.session.measure(target)

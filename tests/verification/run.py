@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from verification.areas import AREAS, Area
 
-ROUND = 120.0  # seconds that a round should take, so that all areas have their turn in half an hour
+ROUND = 300.0  # seconds that a round should take, so that all areas have their turn in half an hour
 MOST, FEWEST = 2000, 4  # cases of one property in one round
 
 Line = dict[str, Any]

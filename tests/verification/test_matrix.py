@@ -45,8 +45,8 @@ def test_the_record_goes_on() -> None:
     line |= {"processor": 15.0}
     assert cases_of_next_round(area, [line]) == {"p": 160}
     slow = {**line, "property": "q", "seconds": 120.0}
-    assert cases_of_next_round(area, [line, slow]) == {"p": 120, "q": 20}
-    assert cases_of_next_round(area, [line, {**slow, "seconds": 1200.0}])["q"] == FEWEST
+    assert cases_of_next_round(area, [line, slow]) == {"p": 160, "q": 50}
+    assert cases_of_next_round(area, [line, {**slow, "seconds": 12_000.0}])["q"] == FEWEST
     kept: dict[str, Any] = {"areas": {}, "cells": {}}
     page.add_cases(kept["areas"], [{**line, "at": "2026-01-02 03:04", "commit": "c"}] * 2)
     cell = {"cell": Cell(), "at": "2026-01-02", "commit": "c", "detail": "", "state": "agrees"}
@@ -64,7 +64,14 @@ def test_the_record_goes_on() -> None:
 
 
 def test_changes_of_the_source_are_listed_unless_caught() -> None:
-    line = {"module": "src/cepheid/engine/x.py", "function": "f", "before": "a <\n b", "after": "a", "target": "runs"}
+    line: dict[str, Any] = {
+        "module": "src/cepheid/engine/x.py",
+        "function": "f",
+        "before": "a <\n b",
+        "after": "a",
+        "target": "runs",
+    }
+    line |= {"low": 1}
     kept: dict[str, Any] = {}
     page.add_mutations(kept, [{**line, "caught": None}])
     assert "| runs | 1 | 0 | 0 | 1 |\n\nNot caught:\n\n- engine/x.py, f: `a < b` -> `a`. Open.\n" in page.mutations_of(

@@ -19,7 +19,7 @@ import pyarrow as pa
 import cepheid
 import cepheid.flink
 from cepheid.engine import precompile
-from cepheid.engine.kernels import cache
+from cepheid.engine.kernels import cache, loading
 
 made = []
 cache._Files.save_overload = lambda self, sig, cres: made.append(self.stem)
@@ -36,7 +36,7 @@ for query in (
     assert cepheid.match(events, query).num_rows > 0
 every = [each for module in precompile.EVERY for each in precompile.module_kernels(module)]
 missing = [each.__name__ for each in every if not each.is_ready()]
-print(cepheid.__file__, made, missing, cache.kernels_in_use(), sep="\\n")
+print(cepheid.__file__, made, missing, loading.kernels_in_use(), sep="\\n")
 """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -21,8 +20,6 @@ out = Console(highlight=False, markup=False)
 err = Console(stderr=True, highlight=False, markup=False)
 
 _MODEL_IN_PYTHON = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
-_PATIENCE = 4.0  # seconds without a word
-_OF_A_QUERY = 1  # a query compiles its conditions each time, which is quick
 _OPTIONS = (
     "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model|delay|bad_records|aside|decimal|thousands|dedupe"
     "|format"
@@ -51,34 +48,20 @@ def print_internal_error(error: Exception) -> None:
 @contextmanager
 def explaining_delay() -> Iterator[None]:
     """Says why it takes so long, should engines be compiled inside: that happens once on a machine."""
-    from numba.core import event
-
     from cepheid.engine.kernels.progress import tell_with
 
-    class Compilations(event.Listener):
-        seen = 0
+    said = False
 
-        def on_start(self, _: object) -> None:
-            Compilations.seen += 1
+    def tell(_: str) -> None:
+        nonlocal said
+        if not said:  # one line is enough
+            said = True
+            note("compiling the engine for this machine; this takes a minute or two, once ...")
 
-        def on_end(self, _: object) -> None:
-            pass
-
-    tell_with(lambda _: None)  # one line is enough
-    done = threading.Event()
-
-    def tell() -> None:
-        while not done.wait(_PATIENCE):
-            if Compilations.seen > _OF_A_QUERY:
-                note("compiling the engine for this machine; this takes a minute or two, once ...")
-                return
-
-    threading.Thread(target=tell, daemon=True).start()
+    tell_with(tell)
     try:
-        with event.install_listener("numba:compile", Compilations()):
-            yield
+        yield
     finally:
-        done.set()
         tell_with(None)
 
 

@@ -18,8 +18,8 @@ from types import FunctionType, ModuleType
 from typing import TypeVar
 
 from cepheid.budget import within_budget
-from cepheid.engine.kernels.cache import kernels_in_use
 from cepheid.engine.kernels.compile import COMPILES, Kernel, interpreted, names_in
+from cepheid.engine.kernels.loading import kernels_in_use
 from cepheid.engine.values.python_first import as_python_first
 from cepheid.errors import TimeoutReached
 
@@ -100,7 +100,7 @@ def module_kernels(module: str) -> list[Kernel]:
 
     def visit(value: object) -> None:
         entry = value if isinstance(value, Kernel) else getattr(value, "__wrapped__", None)
-        if id(value) in seen or not getattr(value, "__module__", "").startswith("cepheid.engine"):
+        if id(value) in seen or not (getattr(value, "__module__", None) or "").startswith("cepheid.engine"):
             return
         seen.add(id(value))
         if isinstance(entry, Kernel):

@@ -17,9 +17,8 @@ from typing import Any
 
 from cepheid.engine.engines import ENGINES, FLINK_ENGINES, ROW_ENGINES, Registered
 from cepheid.engine.jit_fallback import full_name, module_kernels
-from cepheid.engine.kernels.cache import baseline_settings
 from cepheid.engine.kernels.compile import called_kernels
-from cepheid.engine.values.compiled import PREDICATE
+from cepheid.engine.values.compiled import predicate_signature
 from cepheid.engine.values.python_first import called_by_number
 from cepheid.language.sase.parse import parse
 
@@ -82,7 +81,7 @@ def load_share(module: str, names: Sequence[str]) -> float:
     for each in module_kernels(module):
         if full_name(each) in names:
             each.dispatcher()
-    called_by_number(PREDICATE)
+    called_by_number(predicate_signature())
     return time.perf_counter() - begun
 
 
@@ -98,6 +97,8 @@ def main() -> None:
     arguments = sys.argv[1:]
     if "--baseline" in arguments:  # numba looks at the processor when it starts
         arguments.remove("--baseline")
+        from cepheid.engine.kernels.cache import baseline_settings
+
         command = [sys.executable, "-m", "cepheid.engine.precompile", *arguments]
         sys.exit(subprocess.call(command, env={**os.environ, **baseline_settings()}))
     print("Compiling kernels (once per installation) ...", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -10,6 +10,7 @@ from typing import TypeAlias
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.flink.conditions import Atom
+from cepheid.language.flink.pattern import Pattern
 from cepheid.language.flink.skip import AfterMatchSkipStrategy
 from cepheid.language.schema import Schema
 from cepheid.plan.automaton import Automaton, Edge, State, edge_lines
@@ -66,6 +67,8 @@ class FlinkAutomaton:
     skip: AfterMatchSkipStrategy
     lists: dict[str, bool]  # the steps with events, in order: does each hold a list?
     schema: Schema
+    pattern: Pattern  # what it was made from, for the reference...
+    parameters: Mapping[str, object]  # ... with the values of its parameters
 
     @property
     def states(self) -> tuple[FlinkState, ...]:

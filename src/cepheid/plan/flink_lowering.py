@@ -74,6 +74,8 @@ def lower_flink(pattern: f.Pattern, schema: Schema, parameters: Mapping[str, obj
         pattern.skip,
         f.is_list(pattern),
         schema,
+        pattern,
+        parameters or {},
     )
 
 

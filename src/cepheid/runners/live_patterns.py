@@ -94,6 +94,7 @@ class PatternDoor:
         self.takes: TakesEvents = takes
         assert stream.pushed is not None
         self.pushed: PushedSearch = stream.pushed
+        self.events.log_names = stream.pushed.schema.names
         self.watermark_then = -FAR if stream.watermark is None else stream.watermark
         self.until_then = stream.pushed.until
         self.door[p.WATERMARK], self.door[d.EVENTS], self.matches = self.watermark_then, 0, 0
@@ -316,7 +317,7 @@ class PatternDoor:
                     self._made_way(found, given.row())
             taken = given.taken()
             if len(taken):
-                self.pushed.log.add_table(given.table, taken)
+                self.pushed.log.add_table(given.shown, taken, given.memory)
             if not given.is_done:
                 break
             del self.tables[0]
@@ -371,12 +372,41 @@ def _same(table: pa.Table) -> pa.Table:
     return table
 
 
+def refused(stream: SearchStream, reader: EventReader) -> str | None:
+    """Why events of a live pattern have to go the long way; None: they need not, as far as the options go."""
+    options = reader.options
+    if (
+        options.bad_records
+        or options.dedupe
+        or options.row_column
+        or options.ignore_case
+        or reader.most_ahead is not None
+    ):
+        return "an option looks at every event"
+    if stream.time not in reader.given.names:
+        return "the time is computed"
+    kind = reader.given.field(stream.time).type
+    if kind != pa.int64() and not (pa.types.is_timestamp(kind) and kind.unit == "us" and kind.tz is None):
+        return f"the time is {kind}, and kernels read int64 and timestamp[us]"
+    if not reader.given.equals(reader.narrow):
+        return "columns are converted first"
+    return None if ARE_KNOWN else "Python's objects lie in memory in another way than in CPython 3.11"
+
+
 def door_for(stream: SearchStream, reader: EventReader) -> PatternDoor | None:
     """The short way into a pattern; None where there is none."""
-    options = reader.options
-    special = options.bad_records or options.dedupe or options.row_column or options.ignore_case
-    if special or reader.most_ahead is not None or stream.time not in reader.given.names or not ARE_KNOWN:
-        return None
-    kind = reader.given.field(stream.time).type
-    plain = kind == pa.int64() or (pa.types.is_timestamp(kind) and kind.unit == "us" and kind.tz is None)
-    return PatternDoor(stream, reader) if plain and reader.given.equals(reader.narrow) else None
+    return PatternDoor(stream, reader) if refused(stream, reader) is None else None
+
+
+def how_it_is_searched(stream: SearchStream, reader: EventReader) -> list[str]:
+    """Says what a call searches again, and how events come in and rows of the result go out; where it is slow, why."""
+    why = stream.replays()
+    if why is not None:
+        return ["replayed: a call takes up the search again from the events that are kept", f"because {why}"]
+    told = ["incremental: a call goes on where the search stopped"]
+    why = refused(stream, reader) or stream.reads_tables_alone()
+    if why is not None:
+        return [*told, f"a call makes a table of its events, because {why}"]
+    told.append("kernels read dicts and Arrow tables")
+    why = stream.computes_rows()
+    return [*told, "kernels make the rows of the result" if why is None else f"rows of the result take longer: {why}"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +15,7 @@ from cepheid.language.durations import whole_steps
 from cepheid.runners.languages import LiveStart, PatternLanguage
 from cepheid.runners.live_events import EventReader, as_schema, most_ahead, with_times
 from cepheid.runners.live_face import LiveFace, LiveState, Numbers, StepResult
-from cepheid.runners.live_patterns import PatternDoor, door_for
+from cepheid.runners.live_patterns import PatternDoor, door_for, how_it_is_searched
 from cepheid.runners.stream.searches import SearchStream
 
 _KINDS = (dict, list, pa.Table)  # of events that may go the short way
@@ -44,9 +44,15 @@ class ChunkCache:
 class SearchLive(LiveFace):
     """A pattern at work: `send` it events, in any table or one by one, and get the matches that are known."""
 
-    def __init__(self, stream: SearchStream, reader: EventReader, lateness: int | None = None) -> None:
+    def __init__(
+        self,
+        stream: SearchStream,
+        reader: EventReader,
+        lateness: int | None = None,
+        described: Callable[[], str] | None = None,
+    ) -> None:
         super().__init__(reader, ChunkCache(stream))
-        self._lateness = lateness
+        self._lateness, self._described = lateness, described
         self._state = self._state._replace(numbers=Numbers(late=stream.late))
         self._result, self._time = stream.result, stream.time
         self._door = door_for(stream, reader)
@@ -60,6 +66,13 @@ class SearchLive(LiveFace):
     def lateness_of(self, name: str) -> int | None:
         """How long after its end a match may become known."""
         return self._lateness
+
+    def explain(self) -> str:
+        """How the pattern is searched, what a call searches again, and why."""
+        if self._described is None:
+            return super().explain()
+        told = how_it_is_searched(self.held.stream, self.reader)
+        return "\n".join([self._described(), "", "Live", *(f"  {line}" for line in told)])
 
     @property
     def late(self) -> int:
@@ -186,4 +199,4 @@ def live_search(query: PatternLanguage, given: Any, start: LiveStart, keywords: 
         raise CepheidError("max_ahead needs a time column, and ORDER BY computes the time", hint="leave it out")
     ahead, clock = most_ahead(start.max_ahead, search.clock), stream.computed_time
     reader = EventReader(columns, schema, schema, (stream.time,), most_ahead=ahead, clock=clock)
-    return SearchLive(stream, reader, search.lateness())
+    return SearchLive(stream, reader, search.lateness(), lambda: query.described(schema, options))

@@ -24,8 +24,18 @@ _kept: ContextVar[Kept | None] = ContextVar("cepheid_shared", default=None)
 
 
 def sharing() -> AbstractContextManager[None]:
-    """What queries in this block find out of the same events is kept till its end."""
-    return set_to(_kept, {})
+    """What queries in this block find out of the same events is kept till its end, or that of the block around it.
+
+    >>> made, events = [], object()
+    >>> with sharing():
+    ...     for _ in range(2):
+    ...         with sharing():
+    ...             once(events, "x", lambda: made.append(1))
+    >>> made
+    [1]
+    """
+    around = _kept.get()
+    return set_to(_kept, {} if around is None else around)
 
 
 def once(events: object, key: Hashable, make: Callable[[], Result]) -> Result:

@@ -59,18 +59,18 @@ class Varied(NamedTuple):
         return bool(self.stricter and weaker and (not self.sums or abs(self.value) <= abs(other.value)))
 
 
-class Asked(NamedTuple):
+class Likeness(NamedTuple):
     """What a query asks for: what it has in common with others, and its constants by the shape of their conditions."""
 
     common: str
     varied: dict[str, Varied]
 
-    def finds(self, other: Asked) -> bool:
+    def finds(self, other: Likeness) -> bool:
         """Are the matches of another query with the same in common among those of this one?"""
         return all(shape in other.varied and own.finds(other.varied[shape]) for shape, own in self.varied.items())
 
 
-def what_is_asked(plan: Plan) -> Asked | None:
+def what_is_asked(plan: Plan) -> Likeness | None:
     """What a query asks for; None: its constants and its window decide more than which matches are left out."""
     plan = decided(plan)
     bound = plan.bound
@@ -102,7 +102,7 @@ def what_is_asked(plan: Plan) -> Asked | None:
         for each in plan.scan.takes
     ]
     window = Varied(WithConstant(WINDOW_SHAPE, bound.window.length, True), -1, WINDOW_SHAPE, "")
-    return Asked(repr((match, takes, plan.scan.every_event)), {**varied, WINDOW: window})
+    return Likeness(repr((match, takes, plan.scan.every_event)), {**varied, WINDOW: window})
 
 
 def _others(conjuncts: Sequence[Conjunct], known: set[s.Expression]) -> tuple[Conjunct, ...]:
@@ -168,7 +168,7 @@ class Group:
     numbers: tuple[int, ...]
     plans: tuple[Plan, ...]  # of each
     searched: Plan
-    asked: tuple[Asked, ...] = field(default=(), repr=False)
+    asked: tuple[Likeness, ...] = field(default=(), repr=False)
 
     def alone(self) -> list[Group]:
         """Each query in a group of its own."""
@@ -244,7 +244,7 @@ def column_of(log: Log, rows: Int64s, name: str, schema: pa.Schema) -> pa.Chunke
     return log.take(distinct).column(name).take(pa.array(places))
 
 
-def groups_of(plans: Sequence[Plan], asked: Sequence[Asked | None], apart: Sequence[Hashable]) -> list[Group]:
+def groups_of(plans: Sequence[Plan], asked: Sequence[Likeness | None], apart: Sequence[Hashable]) -> list[Group]:
     """Which queries one search serves, in the order of the first ones; those that are `apart` have others."""
     alike: dict[Hashable, list[int]] = {}
     for number, each in enumerate(asked):
@@ -259,7 +259,7 @@ def groups_of(plans: Sequence[Plan], asked: Sequence[Asked | None], apart: Seque
     return sorted(groups, key=lambda group: group.numbers[0])
 
 
-def _weakest(asked: dict[int, Asked]) -> dict[int, list[int]]:
+def _weakest(asked: dict[int, Likeness]) -> dict[int, list[int]]:
     """Queries that find the matches of others, each with those others."""
     order = {
         shape: sorted({each.varied[shape].value for each in asked.values() if shape in each.varied})
@@ -285,7 +285,7 @@ def _weakest(asked: dict[int, Asked]) -> dict[int, list[int]]:
     return found
 
 
-def _united(plans: Sequence[Plan], asked: dict[int, Asked], weakest: dict[int, list[int]]) -> list[Group]:
+def _united(plans: Sequence[Plan], asked: dict[int, Likeness], weakest: dict[int, list[int]]) -> list[Group]:
     """The groups of queries that find the matches of others; those that differ in one equality alone are one group."""
     equalities: dict[str, set[Any]] = {}
     for number in weakest:

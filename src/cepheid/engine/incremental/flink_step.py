@@ -51,6 +51,7 @@ from cepheid.engine.incremental.pattern_door import (
 from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
 from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
 from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
+from cepheid.engine.incremental.result_rows import find, make
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.memory import int64_row, int64_rows
 
@@ -99,11 +100,13 @@ __all__ = [
     "begin_key",
     "check_rows",
     "collect_nodes",
+    "find",
     "go_on",
     "go_on_with",
     "is_idle",
     "let_pass",
     "load_runs",
+    "make",
     "push_table",
     "release_rows",
     "step",

@@ -43,7 +43,7 @@ class PatternEvents(DictColumns):
         self.time = time
         self.door[d.DELAY], self.door[p.NONE], self.door[p.FRACTION] = delay, id(None), id(float)
         self.waiting: list[Any] = []
-        self.fractions = [each.name for each in schema if each.type == pa.float64()]
+        self.log_names: Sequence[str] = self.names  # columns of the log
         self.wait_again([])
 
     def look_at(self, step: Step) -> None:
@@ -76,7 +76,14 @@ class PatternEvents(DictColumns):
         self._kept["step"], self._kinds = step, list[tuple[int, int, bool]]()
         self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills} | set(step.texts))
         self.reads_tables = all(held_kind(self._schema.field(name).type) >= 0 for name in self.columns_read)
-        self.row_columns = [self.table_columns(names, self.names) for names in (self.columns_read, self.fractions)]
+        fractions = [name for name in self.log_names if self._schema.field(name).type == pa.float64()]
+        columns, of_fractions = (self.table_columns(names, self.log_names) for names in (self.columns_read, fractions))
+        self._kept["of tables"] = columns, of_fractions
+        head = np.zeros(p.GIVEN_SIZE, np.int64)
+        head[TRUE], head[FALSE], head[p.TIME_COLUMN] = id(True), id(False), self.log_names.index(self.time)
+        head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
+        head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = of_fractions.ctypes.data, len(of_fractions)
+        self.of_rows = head
 
     def add_kind(self, bits: int, kind: int, begins: bool) -> None:
         """A kind of events that is new."""
@@ -131,10 +138,13 @@ class PatternEvents(DictColumns):
 
     def rows_of(self, table: pa.Table) -> GivenRows | None:
         """The rows of a table, if they can be taken in as they are."""
-        memory = exported(table) if self.reads_tables else None
+        if not self.reads_tables:
+            return None
+        shown = table if len(self.log_names) == len(self.names) else table.select(self.log_names)
+        memory = exported(shown)
         if memory is None:
             return None
-        given = GivenRows(self, table, memory)
+        given = GivenRows(self, table, shown, memory)
         return given if self._check_rows(given.at) == 1 else None
 
     def release_rows(self, given: GivenRows) -> int:
@@ -144,41 +154,34 @@ class PatternEvents(DictColumns):
 
 
 class GivenRows:
-    """Rows of a table, some of which may wait."""
+    """Rows of a table, some of which may wait. The log has the columns of the table that are shown."""
 
-    def __init__(self, events: PatternEvents, table: pa.Table, memory: Exported) -> None:
-        self.table, number = table, table.num_rows
-        self.head = np.zeros(p.GIVEN_SIZE, np.int64)
-        self.at = int(self.head.ctypes.data)
-        self.kept = np.zeros(number, np.int64)
-        self._held = *events.row_columns, memory
-        columns, fractions = events.row_columns
-        head = self.head
-        head[BATCH_AT], head[p.TIME_COLUMN] = memory.at, events.names.index(events.time)
-        head[TRUE], head[FALSE] = id(True), id(False)
-        head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
-        head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = fractions.ctypes.data, len(fractions)
-        head[p.ROWS_GIVEN], head[p.KEPT_AT] = number, self.kept.ctypes.data
+    def __init__(self, events: PatternEvents, table: pa.Table, shown: pa.Table, memory: Exported) -> None:
+        self.table, self.shown, self.memory, number = table, shown, memory, table.num_rows
+        self._columns = events._kept["of tables"]
+        head, self._rows = events.of_rows.copy(), np.empty(number, np.int64)
+        self.head, self.at = head.data, int(head.ctypes.data)
+        self.head[BATCH_AT], self.head[p.ROWS_GIVEN], self.head[p.KEPT_AT] = memory.at, number, self._rows.ctypes.data
 
     @property
     def first(self) -> int:
         """The time of the first row."""
-        return int(self.head[p.FIRST_TIME])
+        return self.head[p.FIRST_TIME]
 
     @property
     def last(self) -> int:
         """The time of the last row."""
-        return int(self.head[p.LATEST_TIME])
+        return self.head[p.LATEST_TIME]
 
     @property
     def next(self) -> int:
         """The first row that waits."""
-        return int(self.head[p.NEXT_ROW])
+        return self.head[p.NEXT_ROW]
 
     @property
     def is_done(self) -> bool:
         """Has the watermark passed all rows?"""
-        return bool(self.head[p.NEXT_ROW] == self.head[p.ROWS_GIVEN])
+        return self.head[p.NEXT_ROW] == self.head[p.ROWS_GIVEN]
 
     def waits(self) -> pa.Table:
         """The rows that wait."""
@@ -191,6 +194,6 @@ class GivenRows:
 
     def taken(self) -> Int64s:
         """The rows that have gone into the log since the last call."""
-        number = int(self.head[p.KEPT_ROWS])
+        number = self.head[p.KEPT_ROWS]
         self.head[p.KEPT_ROWS] = 0
-        return self.kept[:number].copy()
+        return self._rows[:number].copy()

@@ -8,7 +8,7 @@ takes all of it over in one call.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import call
 from typing import Any
@@ -55,24 +55,39 @@ BITS, SHORT_TEXTS, LONG_TEXTS = 0, -4, -8  # how wide values are, if not so many
 MOST_LETTERS = 2**31 - 1
 
 
+@borrowing
+def part_of(head: Int64s, event: int) -> int:
+    """The part of the log that an event lies in."""
+    parts = int64_rows(head[PARTS_AT], head[PARTS], OF_PART)
+    first, end = 0, head[PARTS]
+    while end - first > 1:
+        middle = (first + end) // 2
+        if parts[middle, START] <= event:
+            first = middle
+        else:
+            end = middle
+    return first
+
+
+@borrowing
+def row_of(head: Int64s, part: int, event: int) -> int:
+    """The row of an event in the memory of a part."""
+    own = int64_rows(head[PARTS_AT], head[PARTS], OF_PART)[part]
+    row = event - own[START]
+    return int(row if own[ROWS_AT] == 0 else int64_row(own[ROWS_AT], row + 1)[row])
+
+
 @kernel
 def found_events(head: Int64s, events: Int64s, matches: int, found: Int64Rows) -> int:
     """Finds out where events lie, and says how much memory their rows take; -1: one lies elsewhere, or it is much."""
     parts, columns = int64_rows(head[PARTS_AT], head[PARTS], OF_PART), int64_rows(head[COLUMNS_AT], head[COLUMNS], 2)
     letters = 0
     for event in range(len(events)):
-        first, end = 0, head[PARTS]
-        while end - first > 1:
-            middle = (first + end) // 2
-            if parts[middle, START] <= events[event]:
-                first = middle
-            else:
-                end = middle
-        batch, row = parts[first, BATCH_AT], events[event] - parts[first, START]
+        part = part_of(head, events[event])
+        batch = parts[part, BATCH_AT]
         if batch == 0:
             return -1
-        if parts[first, ROWS_AT] != 0:
-            row = int64_row(parts[first, ROWS_AT], row + 1)[row]
+        row = row_of(head, part, events[event])
         found[event, 0], found[event, 1] = batch, row
         for column in range(head[COLUMNS]):
             if columns[column, 1] < 0:
@@ -306,19 +321,25 @@ def ordered(head: Int64s, sizes: Int64s, place: int, matches: int, order: Int64s
     return matches if len(sizes) == 0 else number
 
 
-@kernel
-def made_rows(head: Int64s, found: Int64Rows, sizes: Int64s, chances: Float64s, matches: int) -> int:
-    """Fills the memory: a batch of the rows of matches, whose own array is the first thing there."""
-    places, groups = head[PLACES], int64_row(head[GROUPS_AT], head[PLACES])
-    edges = 2 if head[CLOCK] >= 0 else 0
-    children = edges + places + (1 if len(chances) > 0 else 0)
+@borrowing
+def begin_batch(head: Int64s, rows: int, children: int) -> int:
+    """Begins with a batch of so many columns, whose own array is the first thing in memory: where they are put."""
     batch = int64_row(head[ROOM_AT], ARRAY_SIZE)  # what gives it back is known
-    batch[LENGTH], batch[NULLS], batch[OFFSET], batch[BUFFERS], batch[CHILDREN] = matches, 0, 0, 1, children
+    batch[LENGTH], batch[NULLS], batch[OFFSET], batch[BUFFERS], batch[CHILDREN] = rows, 0, 0, 1, children
     batch[DICTIONARY_AT] = 0
     head[USED] = ARRAY_SIZE
     batch[BUFFERS_AT] = new_room(head, 8)
     batch[CHILDREN_AT] = new_room(head, 8 * children)
-    parts = new_room(head, 8 * ARRAY_SIZE * children)
+    return new_room(head, 8 * ARRAY_SIZE * children)
+
+
+@kernel
+def made_rows(head: Int64s, found: Int64Rows, sizes: Int64s, chances: Float64s, matches: int) -> int:
+    """Fills the memory with a batch of the rows of matches."""
+    places, groups = head[PLACES], int64_row(head[GROUPS_AT], head[PLACES])
+    edges = 2 if head[CLOCK] >= 0 else 0
+    children = edges + places + (1 if len(chances) > 0 else 0)
+    parts = begin_batch(head, matches, children)
     for edge in range(edges):
         set_part(head, parts, edge, new_edges(head, found, sizes, matches, edge == 1))
     order = np.empty(len(found) + matches, np.int64)
@@ -369,7 +390,7 @@ def _release_part(at: int) -> None:
     ctypes.c_int64.from_address(at + 8 * RELEASE).value = 0
 
 
-_PART_RELEASE = ctypes.cast(_release_part, ctypes.c_void_p).value or 0
+RELEASE_OF_PART = ctypes.cast(_release_part, ctypes.c_void_p).value or 0
 _BYTES = pa.uint8()
 _NO_SIZES, _NO_CHANCES = np.zeros(0, np.int64), np.zeros(0, np.float64)
 
@@ -405,7 +426,7 @@ class ResultRows:
         self._head[PLACES], self._head[COLUMNS] = len(groups), len(names)
         self._head[CLOCK] = -1 if time is None else log.get_field_index(time)
         self._head[COLUMNS_AT], self._head[GROUPS_AT] = (each.ctypes.data for each in self._kept)
-        self._head[NULL_GROUPS], self._head[PART_RELEASE] = int(linear), _PART_RELEASE
+        self._head[NULL_GROUPS], self._head[PART_RELEASE] = int(linear), RELEASE_OF_PART
 
     def batch(self, parts: tuple[int, int], pushed: PushedMatches) -> pa.RecordBatch | None:
         """The rows of some matches; None: some of their events do not lie in Arrow's memory.
@@ -418,18 +439,23 @@ class ResultRows:
         words = find.direct()(head, pushed.events, matches, found)
         if words < 0:
             return None
-        room = pa.allocate_buffer(8 * words)
-        at = room.address
-        head[ROOM_AT], head[ROOM] = at, words
         sizes = _NO_SIZES if pushed.sizes is None else pushed.sizes.reshape(-1)
         chances = _NO_CHANCES if pushed.scores is None else np.exp(pushed.scores)
-        pa.Array.from_buffers(_BYTES, 0, [None, room])._export_to_c(at)  # it holds the memory, and gives it back
-        filled = make.direct()(head, found, sizes, chances, matches)
-        assert filled == 1, "the memory is as large as was said"
-        # Arrow takes the batch over, and gives its memory back at once: nothing is left to do for its arrays, and they
-        # say so before Python can be broken off.
-        arrays, begin = len(self.schema), ARRAY_SIZE + 1 + len(self.schema)
-        releases = np.frombuffer(room, np.int64)[begin + RELEASE : begin + ARRAY_SIZE * arrays : ARRAY_SIZE]
-        take_over = partial(pa.RecordBatch._import_from_c, at, self.schema), partial(releases.fill, 0)
-        made, _ = map(call, take_over)
-        return made
+        return made_batch(head, words, self.schema, lambda: make.direct()(head, found, sizes, chances, matches))
+
+
+def made_batch(head: Int64s, words: int, schema: pa.Schema, fill: Callable[[], int]) -> pa.RecordBatch:
+    """The batch that a kernel puts into so much memory."""
+    room = pa.allocate_buffer(8 * words)
+    at = room.address
+    head[ROOM_AT], head[ROOM] = at, words
+    pa.Array.from_buffers(_BYTES, 0, [None, room])._export_to_c(at)  # it holds the memory, and gives it back
+    filled = fill()
+    assert filled == 1, "the memory is as large as was said"
+    # Arrow takes the batch over, and gives its memory back at once: nothing is left to do for its arrays, and they
+    # say so before Python can be broken off.
+    arrays, begin = len(schema), ARRAY_SIZE + 1 + len(schema)
+    releases = np.frombuffer(room, np.int64)[begin + RELEASE : begin + ARRAY_SIZE * arrays : ARRAY_SIZE]
+    take_over = partial(pa.RecordBatch._import_from_c, at, schema), partial(releases.fill, 0)
+    made, _ = map(call, take_over)
+    return made

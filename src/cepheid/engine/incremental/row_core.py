@@ -28,7 +28,7 @@ from cepheid.engine.search.row_pattern.finalized import Key, Resume, reach
 from cepheid.engine.search.row_pattern.implied import needed_labels, on_start
 from cepheid.engine.search.row_pattern.kernel import BEST
 from cepheid.engine.search.row_pattern.needed import RARE
-from cepheid.engine.search.row_pattern.path_state import KEEP_SUM
+from cepheid.engine.search.row_pattern.path_state import KEEP_SET, KEEP_SUM
 from cepheid.engine.search.row_pattern.program import KEYED, Program
 from cepheid.engine.search.row_pattern.run import (
     FAILURES,
@@ -73,7 +73,10 @@ def refusal(clause: BoundClause, schema: pa.Schema) -> str | None:
     conditions = _conditions(clause, schema)
     if conditions.opaque:
         return "its conditions on the path are not compiled"
-    if any(keep == KEEP_SUM and not real for keep, _, real, *_ in conditions.judge.aggregates.tolist()):
+    kept = conditions.judge.aggregates.tolist()
+    if any(keep == KEEP_SET for keep, *_ in kept):
+        return "its conditions on the path count different values, whose numbers depend on all rows"
+    if any(keep == KEEP_SUM and not real for keep, _, real, *_ in kept):
         return "its conditions on the path add whole numbers, and a sum may pass 64 bits"
     layout = conditions.predicate.layout
     kinds = [kind for _, kind, _ in layout.attributes]

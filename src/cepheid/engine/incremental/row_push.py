@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cepheid.engine.data.arrays import Float64Rows, Int32s, Int64Rows, Int64s, Uint8Rows, Uint8s
 from cepheid.engine.data.columns import Columns
 from cepheid.engine.incremental.entry import Entry
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int32_row, int64_row, int64_rows, uint8_rows
 from cepheid.engine.kernels.stop import stop_flag
@@ -73,6 +73,10 @@ SKIPS = 10
 FAR = 2**62
 LONG = 32  # rows of an attempt in vain, after which the next one waits for the label that every match has
 UNTIL_A_PAUSE = 1 << 20
+
+# Copies that `searched` contains: to hand over tuples of fifty arrays takes longer than to look at a row.
+attempt_here = inlined(getattr(attempt, "py_func", attempt))
+is_hopeless_here = inlined(getattr(is_hopeless, "py_func", is_hopeless))
 
 
 @kernel
@@ -286,7 +290,7 @@ def searched(head: Int64s, batch: Int64s) -> int:
             return STOPPED
         if batch[FOUND] >= len(out) or batch[STEPS_FOUND] + high - start > len(steps):
             return NEEDS_RESULTS
-        length, hopeless = UNMATCHED, is_hopeless(rows, mode, start, high)
+        length, hopeless = UNMATCHED, is_hopeless_here(rows, mode, start, high)
         if hopeless and scratch.state[RESUMES]:
             settle(program, scratch, memory, UNSETTLED, mode.longest)
             head[LAZY] = int(scratch.state[AT_ROW] - start > LONG)
@@ -296,7 +300,7 @@ def searched(head: Int64s, batch: Int64s) -> int:
             if waits and head[NEEDED] >= 0 and rows.upcoming[start] >= high and not scratch.state[RESUMES]:
                 break
             head[LAZY] = 0
-            length = attempt(program, rows, mode, judging, memory, scratch, 0, start, head[MATCH])
+            length = attempt_here(program, rows, mode, judging, memory, scratch, 0, start, head[MATCH])
             batch[WORK] += 1 + scratch.state[MARKS]
             if length == UNSETTLED:
                 break

@@ -1,4 +1,4 @@
-"""Single events into the search of a row pattern, and what the measures of a match show of them."""
+"""Single events into the search of a row pattern."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from cepheid.engine.incremental.pattern_door import (
 from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
 from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
 from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
+from cepheid.engine.incremental.result_rows import find, make
+from cepheid.engine.incremental.row_measures import find_values, make_dicts, make_values, measure
 from cepheid.engine.incremental.row_push import (
     AHEAD,
     ALL_DONE,
@@ -48,11 +50,8 @@ from cepheid.engine.incremental.row_push import (
     NUMBER,
     NUMBERS,
     OPEN,
-    OUT,
     ROOM,
     SELF,
-    STEPS,
-    STEPS_FOUND,
     TABLES,
     TEXTS,
     TIME,
@@ -67,45 +66,10 @@ from cepheid.engine.incremental.row_push import (
     push_rows,
     searched,
     wait,
-    whole_row,
     windows_passed,
 )
-from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.memory import int32_row, int64_row, int64_rows, uint8_rows
-
-# The numbers that `measured` gets: measures, steps of the program; for each measure whether it is the number of the
-# match, whether the first or the last row is meant, and how many before that; the steps that count; where it goes.
-MEASURES, STEPS_OF_PROGRAM, SPECS_AT, SETS_AT, SHOWN_AT, ASKED_SIZE = range(6)
-
-
-@kernel
-def measured(batch: Int64s, asked: Int64s) -> int:
-    """For each match its partition, its number, and for each measure the row of the log that it shows, or -1."""
-    measures, steps_of_program = asked[MEASURES], asked[STEPS_OF_PROGRAM]
-    specs, sets = int64_rows(asked[SPECS_AT], measures, 3), uint8_rows(asked[SETS_AT], measures, steps_of_program)
-    at_out, at_steps = IN_BATCH + 3 * OUT, IN_BATCH + 3 * STEPS
-    found = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
-    steps = int32_row(batch[at_steps], batch[at_steps + 2])
-    shown = int64_rows(asked[SHOWN_AT], batch[FOUND], measures + 2)
-    heads_at, taken = IN_BATCH + 3 * ALL_HEADS, 0
-    heads = int64_row(batch[heads_at], batch[heads_at + 2])
-    for match in range(batch[FOUND]):
-        start, length = found[match, 1], found[match, 2]
-        numbers = whole_row(int64_row(heads[found[match, 0]], HEAD_SIZE), NUMBERS)
-        shown[match, 0], shown[match, 1] = found[match, 0], found[match, 3]
-        for measure in range(measures):
-            is_number, first, left = specs[measure, 0], specs[measure, 1], specs[measure, 2]
-            shown[match, measure + 2] = found[match, 3] if is_number else -1
-            for place in range(0 if is_number else length):
-                position = place if first else length - 1 - place
-                if sets[measure, steps[taken + position]]:
-                    if left == 0:
-                        shown[match, measure + 2] = numbers[start + position]
-                        break
-                    left -= 1
-        taken += max(length, 0)
-    batch[FOUND] = batch[STEPS_FOUND] = 0
-    return 0
+from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.memory import int64_row
 
 
 @borrowing
@@ -160,6 +124,21 @@ def row_step(door: Int64s) -> int:
     return int(batch[FOUND])
 
 
-measure, step = Entry(measured), Entry(row_step)
+step = Entry(row_step)
 # All that has to be compiled before single rows are taken in.
-__all__ = ["arrive", "check_rows", "drop", "go_on", "measure", "pass_windows", "push_rows", "release_rows", "step"]
+__all__ = [
+    "arrive",
+    "check_rows",
+    "drop",
+    "find",
+    "find_values",
+    "go_on",
+    "make",
+    "make_dicts",
+    "make_values",
+    "measure",
+    "pass_windows",
+    "push_rows",
+    "release_rows",
+    "step",
+]

@@ -11,10 +11,11 @@ import hashlib
 import pickle
 import platform
 import sys
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite.binding
 import numba
@@ -24,11 +25,13 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from cepheid import disk_cache
+from cepheid.engine.kernels.loading import Contents
 from cepheid.errors import CepheidError
 
 FORMAT = b"1"
 HERE = Path(__file__).parent
-HOW = tuple(str(HERE / name) for name in ("compile.py", "parts.py", "stop.py"))  # modules that say what code is made
+_MODULES = ("compile.py", "parts.py", "stop.py", "memory.py", "objects.py")
+HOW = tuple(str(HERE / name) for name in _MODULES)  # modules that say what code is made
 
 # By machine: the processor that kernels of a wheel are for, and the features that tell whether this one has them all.
 _V3 = ["avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "ssse3"]
@@ -41,18 +44,6 @@ BASELINES: dict[str, tuple[str, list[str]]] = {
 
 # What unpickling a file of another version can raise, should it have the right name.
 UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError, AttributeError, ImportError)
-
-
-class Contents(NamedTuple):
-    """What a kernel is made of: the files of all functions in it, and the constants that they see.
-
-    Kernels that are made of generated source share a stem, under which so many of them are kept.
-    """
-
-    files: Set[str]
-    constants: Set[str] = frozenset()
-    stem: str = ""
-    most: int = 1
 
 
 def _as_they_are(_: object, words: str, *__: object, **___: object) -> str:
@@ -70,18 +61,9 @@ if config.COLOR_SCHEME == "no_color" and hasattr(errors, "HighlightColorScheme")
     errors.HighlightColorScheme._markup = _as_they_are
 
 
-class _Used:
-    kernels = 0
-
-
-def kernels_in_use() -> bool:
-    """Has this process loaded or compiled a kernel? The first one costs half a second, the others little."""
-    return _Used.kernels > 0
-
-
-def cached(function: Callable[..., Any], signature: Any, options: dict[str, Any], contents: Contents) -> Any:
+def read_or_compiled(function: Callable[..., Any], signature: Any, options: dict[str, Any], contents: Contents) -> Any:
     """The compiled function: read, or compiled and written where that is possible."""
-    _Used.kernels += 1
+    _load_arrays()
     dispatcher: Any = numba.njit(**options)(function)
     dispatcher._cache = _Files(*_name(function, signature, contents), contents.most)
     dispatcher.compile(signature)
@@ -89,9 +71,28 @@ def cached(function: Callable[..., Any], signature: Any, options: dict[str, Any]
     return dispatcher
 
 
-def is_cached(function: Callable[..., Any], signature: Any, contents: Contents) -> bool:
+def exists(function: Callable[..., Any], signature: Any, contents: Contents) -> bool:
     """Is there a compiled form of the function, as its contents are now?"""
     return disk_cache.exists(*_name(function, signature, contents), _kinds())
+
+
+@cache
+def _load_arrays() -> None:
+    """Loads numba's functions of arrays without scipy.linalg.
+
+    Numba imports that to see whether it is there, which takes a fifth of a first call. What needs it imports it still.
+    """
+    if "numba.np.arraymath" in sys.modules or find_spec("scipy") is None:
+        return
+    from numba.np import linalg
+
+    look = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        from numba.np import arraymath
+    finally:
+        linalg.ensure_blas = look
+    vars(arraymath)["ensure_blas"] = look
 
 
 class _Files(NullCache):

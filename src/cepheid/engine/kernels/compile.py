@@ -21,22 +21,16 @@ from functools import cached_property
 from types import CodeType
 from typing import Any, TypeVar
 
-import llvmlite.binding
-import numba
 import numpy as np
-from numba.core.compiler_lock import global_compiler_lock
-from numba.extending import typeof_impl
 
-from cepheid.engine.kernels.cache import Contents, cached, is_cached
-from cepheid.engine.kernels.parts import OF_A_PART, WITHOUT_PYTHON, set_environments
+from cepheid.engine.kernels.loading import Contents, cached, is_cached, jit_is_disabled, numba, when_loaded
 from cepheid.engine.kernels.progress import compiling
 from cepheid.engine.kernels.signatures import signature_of
 from cepheid.engine.kernels.stop import guarded, in_the_background
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-config: Any = numba.config
-COMPILES = not config.DISABLE_JIT  # False: NUMBA_DISABLE_JIT is set, and all kernels are plain Python
+COMPILES = not jit_is_disabled()  # False: NUMBA_DISABLE_JIT is set, and all kernels are plain Python
 # Numba's own switches: are references to arrays counted, and do callers contain a copy for sure? Said always, since a
 # function that says nothing is compiled as the one that happens to be compiled around it.
 REFERENCES: dict[str, Any] = {"_nrt": True, "forceinline": False}
@@ -89,14 +83,14 @@ class Kernel:
     def _for_python(self) -> Any:
         """A copy that Python can call: code called by its address takes no Python objects. Only tests use it."""
         with compiling(self):
-            return numba.njit(self.signature, **self.targetoptions)(self.py_func)
+            return numba().njit(self.signature, **self.targetoptions)(self.py_func)
 
     def part(self) -> Any:
         """The function as other kernels see it."""
         if self.address:
             return self.dispatcher()
         if self._part is None:
-            with global_compiler_lock:
+            with _compiler_lock():
                 if self._part is None:
                     self._part = self._compile_part()
         return self._part
@@ -109,7 +103,7 @@ class Kernel:
 
     def _make(self) -> None:
         # Numba's own lock: one of our own could be taken in the other order by another thread.
-        with global_compiler_lock:
+        with _compiler_lock():
             if self._dispatcher is None:
                 self._dispatcher = self._compile()
 
@@ -135,6 +129,8 @@ class Kernel:
         for other in called_kernels(self.py_func):
             if other.address:
                 other.dispatcher()
+        from cepheid.engine.kernels.parts import WITHOUT_PYTHON, set_environments
+
         options = {**self.targetoptions, **(WITHOUT_PYTHON if self.address else {"no_cfunc_wrapper": True})}
         with compiling(self):
             dispatcher = cached(self.py_func, self.signature, options, self._contents())
@@ -142,14 +138,27 @@ class Kernel:
         return _by_address(dispatcher, self.py_func) if self.address else dispatcher
 
     def _compile_part(self) -> Any:
+        from cepheid.engine.kernels.parts import OF_A_PART
+
         with compiling(self):
-            return numba.njit(self.signature, **self.targetoptions, **OF_A_PART)(self.py_func)
+            return numba().njit(self.signature, **self.targetoptions, **OF_A_PART)(self.py_func)
 
 
-@typeof_impl.register(Kernel)
-def _type_of_kernel(value: Kernel, context: Any) -> Any:
+def _type_kernels() -> None:
     """Other kernels see the compiled function."""
-    return typeof_impl(value.part(), context)
+    from numba.extending import typeof_impl
+
+    typeof_impl.register(Kernel)(lambda value, context: typeof_impl(value.part(), context))
+
+
+when_loaded(_type_kernels)
+
+
+def _compiler_lock() -> Any:
+    numba()
+    from numba.core.compiler_lock import global_compiler_lock
+
+    return global_compiler_lock
 
 
 def called_kernels(function: Callable[..., Any]) -> list[Kernel]:
@@ -176,6 +185,8 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 
 def _by_address(dispatcher: Any, function: Callable[..., Any]) -> Any:
+    import llvmlite.binding
+
     (result,) = dispatcher.overloads.values()
     known_as = copy(result.fndesc)
     known_as.mangled_name = f"{function.__module__}.{function.__qualname__} {result.signature}"

@@ -9,21 +9,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.typing.templates import ConcreteTemplate, infer_global
-from numba.extending import lower_builtin
-from numba.np.arrayobj import make_array, populate_array
 
 from cepheid.engine.data.arrays import Float64Rows, Int32s, Int64Rows, Int64s, Uint8Rows
 from cepheid.engine.data.columns import PredicateCall
 from cepheid.engine.kernels.compile import COMPILES, is_interpreted
-from cepheid.engine.kernels.signatures import signature_of
-from cepheid.engine.values.compiled import PREDICATE
+from cepheid.engine.kernels.loading import register
+from cepheid.engine.values.compiled import predicate_signature
 
 _numbers = count(1)
 _functions: dict[int, Any] = {}  # that plain Python calls, by number
@@ -67,7 +61,7 @@ def search_at(address: int) -> Callable[[Int64s], int]:
 def address_of(predicate: Any) -> int:
     """The address of a compiled condition, for `function_at`; the caller keeps the condition in memory."""
     if COMPILES and not is_interpreted():
-        return _address(predicate.get_compile_result(PREDICATE))
+        return _address(predicate.get_compile_result(predicate_signature()))
     return _number_of(predicate)
 
 
@@ -99,23 +93,11 @@ def _at(address: int, shape: tuple[int, ...], unit: Any, kind: Any) -> Any:
     return np.frombuffer((unit * size).from_address(int(address)), kind).reshape(shape)
 
 
-# Low-level: functions that numba's `overload` makes may not return an array where no references are counted.
-
-
-def register(function: Any, generate: Any) -> None:
-    """Says what a function is in compiled code: its types, and what makes its instructions."""
-    known = signature_of(function)
-
-    class Signature(ConcreteTemplate):
-        key = function
-        cases: ClassVar[list[Any]] = [known]
-
-    infer_global(function, types.Function(Signature))
-    lower_builtin(function, *known.args)(generate)
-
-
 def _array(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """An address as an array, without a copy."""
+    from numba import types
+    from numba.np.arrayobj import make_array, populate_array
+
     made = make_array(signature.return_type)(context, builder)
     size = context.get_constant(types.intp, signature.return_type.dtype.bitwidth // 8)
     strides = [size]
@@ -128,6 +110,9 @@ def _array(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 def _function(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """An address as a function that kernels get as an argument."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
     made = cgutils.create_struct_proxy(signature.return_type)(context, builder)
     made.jit_addr = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
     return made._getvalue()

@@ -10,39 +10,49 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from typing import Annotated, Any, TypeAlias
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import NativeValue, models, register_model, unbox
-
-from cepheid.engine.kernels.memory import register, uint8_rows
+from cepheid.engine.kernels.loading import register
+from cepheid.engine.kernels.memory import uint8_rows
 
 _api = ctypes.PyDLL("", handle=ctypes.pythonapi._handle)  # one of our own: others may say how `pythonapi` is called
-_WORD = ir.IntType(64)
 
 
-class ObjectType(types.Type):
-    """An object that Python hands to a kernel, which gets its address."""
+@cache
+def object_type() -> Any:
+    """The type of an object that Python hands to a kernel, which gets its address."""
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import NativeValue, models, register_model, unbox
 
-    def __init__(self) -> None:
-        super().__init__("PythonObject")
+    word = ir.IntType(64)
+
+    class ObjectType(types.Type):
+        def __init__(self) -> None:
+            super().__init__("PythonObject")
+
+    @register_model(ObjectType)
+    class Model(models.PrimitiveModel):
+        def __init__(self, manager: Any, kind: Any) -> None:
+            super().__init__(manager, kind, word)  # type: ignore[no-untyped-call]
+
+    @unbox(ObjectType)
+    def address_of(kind: Any, value: Any, context: Any) -> NativeValue:
+        return NativeValue(context.builder.ptrtoint(value, word))
+
+    return ObjectType()
 
 
-PythonObject: TypeAlias = Annotated[Any, ObjectType()]
-Int32: TypeAlias = Annotated[int, types.int32]
+def int32_type() -> Any:
+    """The type of C's numbers."""
+    from numba import types
+
+    return types.int32
 
 
-@register_model(ObjectType)
-class _Model(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _WORD)  # type: ignore[no-untyped-call]
-
-
-@unbox(ObjectType)
-def _unbox(kind: Any, value: Any, context: Any) -> NativeValue:
-    return NativeValue(context.builder.ptrtoint(value, _WORD))
+PythonObject: TypeAlias = Annotated[Any, object_type]
+Int32: TypeAlias = Annotated[int, int32_type]
 
 
 def address(value: PythonObject) -> int:
@@ -65,6 +75,9 @@ def _of_python(name: str, returned: Any, *taken: type[int] | type[float]) -> Any
         return 0 if found is None else found
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        from llvmlite import ir
+        from numba.core import cgutils
+
         kind = ir.VoidType() if returned is None else context.get_value_type(signature.return_type)
         kind = ir.FunctionType(kind, [each.type for each in given])
         made = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
@@ -83,6 +96,7 @@ _Nothing: TypeAlias = Callable[..., None]
 dict_size: _Whole = _of_python("PyDict_Size", int, int)  # how many names a dict has
 dict_item: _Whole = _of_python("PyDict_GetItem", int, int, int)  # of a dict and a key: the value; 0: there is none
 dict_set: _Whole = _of_python("PyDict_SetItem", Int32, int, int, int)  # puts under a key of a dict a value
+dict_new: _Whole = _of_python("PyDict_New", int)  # makes an empty dict
 dict_copy: _Whole = _of_python("PyDict_Copy", int, int)  # makes a copy of a dict
 tuple_of: _Whole = _of_python("PyTuple_New", int, int)  # makes a tuple of so many places, which are to be set
 tuple_set: _Whole = _of_python(

@@ -9,11 +9,8 @@ from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numba import from_dtype, types
 
 from cepheid.engine.data.arrays import READ_ONLY
-
-PLAIN: dict[Any, Any] = {int: types.int64, float: types.float64, bool: types.boolean, NoneType: types.void}
 
 
 def signature_of(function: Callable[..., Any]) -> Any:
@@ -31,12 +28,15 @@ def compiled_type(annotation: Any) -> Any:
     >>> compiled_type(Callable[[int], bool])
     FunctionType[bool(int64)]
     """
-    if annotation in PLAIN:
-        return PLAIN[annotation]
+    from numba import types
+
+    plain: dict[Any, Any] = {int: types.int64, float: types.float64, bool: types.boolean, NoneType: types.void}
+    if annotation in plain:
+        return plain[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         array, said, *rest = arguments
-        return said if isinstance(said, types.Type) else _array(array, said, READ_ONLY in rest)
+        return said() if callable(said) else _array(array, said, READ_ONLY in rest)  # a function says numba's type
     if origin is np.ndarray:
         return _array(annotation, 1, False)
     if origin is abc.Callable:
@@ -49,5 +49,7 @@ def compiled_type(annotation: Any) -> Any:
 
 
 def _array(array: Any, dimensions: int, readonly: bool) -> Any:
+    from numba import from_dtype, types
+
     (element,) = get_args(get_args(array)[1])
     return types.Array(from_dtype(np.dtype(element)), dimensions, "C", readonly=readonly)

@@ -18,13 +18,10 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
-import llvmlite.binding
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
 from cepheid.budget import EVERY, NO_BUDGET, Budget, check_budget, current_budget, within_budget
+from cepheid.engine.kernels.loading import register, when_loaded
 
 __all__ = ["STOP", "briefly", "guarded", "in_the_background", "stop_flag", "within_budget"]
 
@@ -33,34 +30,31 @@ T = TypeVar("T")
 STOP = np.zeros(1, np.int64)  # not 0: kernels return at their next look
 SYMBOL = "cepheid_stop"
 
-llvmlite.binding.add_symbol(SYMBOL, STOP.ctypes.data)
-
-
-@intrinsic
-def _load_flag(typing_context: Any) -> Any:
-    """Reads the flag in compiled code, each time anew."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        known = builder.module.globals.get(SYMBOL)
-        flag = known if known is not None else ir.GlobalVariable(builder.module, ir.IntType(64), SYMBOL)
-        flag.linkage = "external"
-        # An atomic one: the compiler would read any other once, before the loop.
-        return builder.load_atomic(flag, "monotonic", 8)
-
-    return types.int64(), generate
-
 
 def stop_flag() -> int:
     """Not 0 if the search is to return at once; what it has found is thrown away."""
     return int(STOP[0])
 
 
-@overload(stop_flag)
-def _compiled_stop_flag() -> Any:
-    def read() -> Any:
-        return _load_flag()  # type: ignore[call-arg]
+def _load_flag(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Reads the flag in compiled code, each time anew."""
+    from llvmlite import ir
 
-    return read
+    known = builder.module.globals.get(SYMBOL)
+    flag = known if known is not None else ir.GlobalVariable(builder.module, ir.IntType(64), SYMBOL)
+    flag.linkage = "external"
+    # An atomic one: the compiler would read any other once, before the loop.
+    return builder.load_atomic(flag, "monotonic", 8)
+
+
+def _name_flag() -> None:
+    import llvmlite.binding
+
+    llvmlite.binding.add_symbol(SYMBOL, STOP.ctypes.data)
+
+
+register(stop_flag, _load_flag)
+when_loaded(_name_flag)
 
 
 _beside: ContextVar[bool] = ContextVar("cepheid_beside", default=False)  # does a caller wait beside this thread?

@@ -1,4 +1,4 @@
-"""Flink CEP's own way through a pattern's automaton, literally and slowly.
+"""Flink CEP's own way through the states of a pattern, literally and slowly.
 
 Runs share a buffer of events, whose links carry version numbers (SASE+ section 4: "versioned shared buffer"). A run is
 a state, a place in the buffer and a version; it is extended by all edges that an event opens. Runs and matches stand in
@@ -21,6 +21,7 @@ import pyarrow as pa
 from cepheid.budget import checkpoint
 from cepheid.engine.data.flink_runs import Arranged, Reported, matches_of
 from cepheid.engine.data.matches import Matches
+from cepheid.engine.reference.flink_states import Is, Move, State, StatesOfPattern, states_of
 from cepheid.engine.reference.values import Evaluator
 from cepheid.engine.values.plain import value_column
 from cepheid.errors import DataError
@@ -28,8 +29,8 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.flink.conditions import HERE, Atom
 from cepheid.language.flink.skip import AfterMatchSkipStrategy, Skip
-from cepheid.plan.automaton import Action, Kind
-from cepheid.plan.flink_automaton import All, Always, FlinkAutomaton, FlinkEdge, Formula, Judged, Not
+from cepheid.language.schema import Schema
+from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS, limit_reached
 from cepheid.plan.options import Limits
 
@@ -51,10 +52,14 @@ class FlinkMatch:
 
 
 def match_flink(
-    automaton: FlinkAutomaton, rows: Sequence[Row], times: Sequence[int], partial: bool = False, limits: Limits = LIMITS
+    states: StatesOfPattern,
+    skip: AfterMatchSkipStrategy,
+    times: Sequence[int],
+    partial: bool = False,
+    limits: Limits = LIMITS,
 ) -> list[FlinkMatch]:
     """The matches of one partition, whose events are in order; the end of the events counts as time having passed."""
-    walk = _Walk(automaton, rows, times)
+    walk = _Walk(states, skip, times)
     found: list[FlinkMatch] = []
     for number, time in enumerate(times):
         if not number or time > times[number - 1]:  # once for all events of an instant, as Flink's operator does
@@ -70,21 +75,24 @@ def match_flink(
 
 
 def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Matches:
-    """The matches in events of several keys."""
-    rows, times = _rows(automaton, events.table), events.time.tolist()
+    """The matches in events of several keys. Of the automaton only the pattern is read, and what names its results."""
+    judge = _Judge(automaton.schema)
+    states = states_of(automaton.pattern, automaton.schema, automaton.parameters, judge.atom)
+    rows, times = _rows(states, events.table), events.time.tolist()
     found: list[tuple[int, FlinkMatch]] = []
     for partition in range(len(events.bounds) - 1):
         low, high = int(events.bounds[partition]), int(events.bounds[partition + 1])
-        each = match_flink(automaton, rows[low:high], times[low:high], partial, limits)
+        judge.rows = rows[low:high]
+        each = match_flink(states, automaton.pattern.skip, times[low:high], partial, limits)
         found += [(low, one) for one in each]
         if len(found) > limits.max_matches:
             raise limit_reached("max_matches", limits)
     return _as_arrays(automaton, found, events)
 
 
-def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, object]]:
+def _rows(states: StatesOfPattern, table: pa.Table) -> list[dict[str, object]]:
     """The attributes that conditions speak of, with values as conditions see them."""
-    nodes = (node for atom in automaton.atoms for node in s.walk(atom.expression))
+    nodes = (node for atom in states.atoms for node in s.walk(atom.expression))
     names = sorted({node.name for node in nodes if isinstance(node, s.Attribute)})
     columns = [value_column(table.column(name)).to_pylist() for name in names]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * table.num_rows
@@ -205,7 +213,7 @@ class _Buffer:
 class Run:
     """A partial match, or a complete one: where it is, and what it came along."""
 
-    state: int
+    state: State
     node: Node | None
     version: Version
     began: int = _LAST  # the number of its first event
@@ -265,14 +273,14 @@ class Heap:
 class _Walk:
     """The runs of one partition."""
 
-    def __init__(self, automaton: FlinkAutomaton, rows: Sequence[Row], times: Sequence[int]) -> None:
-        self.automaton = automaton
-        self.rows = rows
+    def __init__(self, states: StatesOfPattern, skip: AfterMatchSkipStrategy, times: Sequence[int]) -> None:
+        self.start = states.start
+        self.window = states.window
+        self.skip = skip
         self.times = times
         self.buffer = _Buffer()
-        self.runs = Heap([Run(automaton.start, None, (1,))])
+        self.runs = Heap([Run(self.start, None, (1,))])
         self.complete = Heap()
-        self.judge = _Judge(automaton, rows)
 
     def advance(self, time: int) -> list[FlinkMatch]:
         """Time passes up to `time`, from deadline to deadline."""
@@ -286,13 +294,13 @@ class _Walk:
 
     def deadline(self, run: Run) -> int | None:
         """When a run is given up."""
-        if run.state == self.automaton.start:
+        if run.state is self.start:
             return None
-        found, gap = [], self.automaton.gaps[run.state]
-        if gap > 0:
-            found.append(run.previous_time + gap)
-        if self.automaton.window > 0:
-            found.append(run.start_time + self.automaton.window)
+        found = []
+        if run.state.gap > 0:
+            found.append(run.previous_time + run.state.gap)
+        if self.window > 0:
+            found.append(run.start_time + self.window)
         return min(found, default=None)
 
     def give_up(self, time: int) -> list[FlinkMatch]:
@@ -303,11 +311,11 @@ class _Walk:
             deadline = self.deadline(run)
             if deadline is None or deadline > time:
                 kept.add(run)
-            elif self.kind(run) is Kind.PENDING:
+            elif run.state.kind is Is.UNTIL_THE_WINDOW_ENDS:
                 waited.add(run)
             else:
                 steps = self.buffer.path(run.node, run.version)
-                found.append(FlinkMatch(steps, self.automaton.waits_for[run.state], deadline))
+                found.append(FlinkMatch(steps, run.state.step, deadline))
                 self.buffer.release(run.node, run.version)
         matches = self.settle(waited, kept)
         self.runs = kept
@@ -320,9 +328,9 @@ class _Walk:
             retained = []
             stopped = False
             for extended in self.extend(run, number):
-                if self.kind(extended) is Kind.FINAL:
+                if extended.state.kind is Is.COMPLETE:
                     complete.add(extended)
-                elif self.kind(extended) is Kind.STOP:
+                elif extended.state.kind is Is.FORBIDDEN:
                     stopped = True
                     self.buffer.release(extended.node, extended.version)
                 else:
@@ -340,11 +348,10 @@ class _Walk:
         """Reports complete matches; a strategy that skips waits until no run that began earlier could win."""
         for run in complete.items:
             self.complete.add(run)
-        skip = self.automaton.skip
         found = []
         while self.complete.items:
             earliest = self.complete.items[0]
-            if skip.skip is not Skip.NO_SKIP and runs.items and earliest.began > runs.items[0].began:
+            if self.skip.skip is not Skip.NO_SKIP and runs.items and earliest.began > runs.items[0].began:
                 break
             self.complete.poll()
             steps = self.buffer.path(earliest.node, earliest.version)
@@ -356,7 +363,7 @@ class _Walk:
 
     def prune(self, heap: Heap, steps: Steps) -> None:
         """Drops what the strategy skips after a match."""
-        limit = skipped_before(self.automaton.skip, steps)
+        limit = skipped_before(self.skip, steps)
         if limit is None:
             return
 
@@ -372,32 +379,32 @@ class _Walk:
         """What a run becomes with an event."""
         checkpoint()
         looked_back = self.buffer.path(run.node, run.version)
-        edges, starts = self.open_edges(run.state, looked_back, number), run.state == self.automaton.start
-        takes = sum(edge.action is Action.TAKE for edge in edges)
-        ignores = sum(edge.action is Action.IGNORE and edge.target != run.state for edge in edges)
+        moves, starts = self.open_moves(run.state, looked_back, number), run.state is self.start
+        takes = sum(move is Move.TAKE for move, _, _ in moves)
+        ignores = sum(move is Move.IGNORE and target is not run.state for move, _, target in moves)
         onwards = 0 if takes == ignores == 0 else ignores + max(1, takes)
         takes_left, ignores_left, skipped = max(0, takes - 1), ignores, max(0, takes - 1)
         found = []
-        for edge in edges:
-            if edge.action is Action.IGNORE:
+        for move, step, target in moves:
+            if move is Move.IGNORE:
                 if starts:
                     continue
-                if edge.target == run.state:
+                if target is run.state:
                     version = increased(run.version, onwards)
                 else:
                     version = (*increased(run.version, skipped + ignores_left), 0)
                     ignores_left -= 1
-                extended = Run(edge.target, run.node, version, run.began, run.start_time, run.previous_time)
+                extended = Run(target, run.node, version, run.began, run.start_time, run.previous_time)
                 found.append(self.locked(extended))
                 continue
             current = increased(run.version, takes_left)
             takes_left -= 1
-            node = self.buffer.put(edge.variable, number, run.node, current)
+            node = self.buffer.put(step, number, run.node, current)
             time = self.times[number]
             began, start_time = (number, time) if starts else (run.began, run.start_time)
             version = (*current, 0)
-            found.append(self.locked(Run(edge.target, node, version, began, start_time, time)))
-            final = self.final_after(edge.target, looked_back, number)
+            found.append(self.locked(Run(target, node, version, began, start_time, time)))
+            final = self.final_after(target, looked_back, number)
             if final is not None:
                 found.append(self.locked(Run(final, node, version, began, start_time, time)))
         if starts:
@@ -410,32 +417,29 @@ class _Walk:
         self.buffer.lock(run.node, run.version)
         return run
 
-    def kind(self, run: Run) -> Kind:
-        """What the state of a run is."""
-        return self.automaton.states[run.state].kind
-
-    def open_edges(self, state: int, looked_back: Steps, number: int) -> list[FlinkEdge]:
-        """The edges that take or ignore an event, from a state and those it proceeds to."""
-        found = []
+    def open_moves(self, state: State, looked_back: Steps, number: int) -> list[tuple[Move, str, State]]:
+        """The moves that take or ignore an event, from a state and those it proceeds to, with the step that takes."""
+        found: list[tuple[Move, str, State]] = []
         states = [state]
         while states:
-            for edge in self.automaton.states[states.pop()].edges:
-                if self.judge.holds(edge.guard, looked_back, number):
-                    if edge.action is Action.PROCEED:
-                        states.append(edge.target)
+            at = states.pop()
+            for move, target, holds in at.moves:
+                if holds(looked_back, number):
+                    if move is Move.PROCEED:
+                        states.append(target)
                     else:
-                        found.append(edge)
+                        found.append((move, at.step, target))
         return found
 
-    def final_after(self, state: int, looked_back: Steps, number: int) -> int | None:
+    def final_after(self, state: State, looked_back: Steps, number: int) -> State | None:
         """The final state, if one is reached from here without a further event."""
         states = [state]
         while states:
-            for edge in self.automaton.states[states.pop()].edges:
-                if edge.action is Action.PROCEED and self.judge.holds(edge.guard, looked_back, number):
-                    if self.automaton.states[edge.target].kind is Kind.FINAL:
-                        return edge.target
-                    states.append(edge.target)
+            for move, target, holds in states.pop().moves:
+                if move is Move.PROCEED and holds(looked_back, number):
+                    if target.kind is Is.COMPLETE:
+                        return target
+                    states.append(target)
         return None
 
 
@@ -461,22 +465,9 @@ def skipped_before(skip: AfterMatchSkipStrategy, steps: Steps) -> int | None:
 class _Judge:
     """Judges conditions for an event at hand and what a run took before."""
 
-    def __init__(self, automaton: FlinkAutomaton, rows: Sequence[Row]) -> None:
-        self.atoms = automaton.atoms
-        self.rows = rows
-        self.evaluator = Evaluator(frozenset(), automaton.schema)
-
-    def holds(self, formula: Formula, looked_back: Steps, number: int) -> bool:
-        match formula:
-            case Always():
-                return True
-            case Judged(atom=atom):
-                return self.atom(self.atoms[atom], looked_back, number)
-            case Not(inner=inner):
-                return not self.holds(inner, looked_back, number)
-            case All(left=left, right=right):
-                return self.holds(left, looked_back, number) and self.holds(right, looked_back, number)
-        return self.holds(formula.left, looked_back, number) or self.holds(formula.right, looked_back, number)
+    def __init__(self, schema: Schema) -> None:
+        self.rows: Sequence[Row] = ()
+        self.evaluator = Evaluator(frozenset(), schema)
 
     def atom(self, atom: Atom, looked_back: Steps, number: int) -> bool:
         if atom.from_second and not looked_back.get(atom.own or ""):

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cepheid.engine.data.timed import Stacks, Timed
-from cepheid.engine.kernels.compile import borrowing, borrowing_by_address, called_by_address
+from cepheid.engine.kernels.compile import borrowing, called_by_address, inlined
 from cepheid.engine.kernels.conditions import EVENT
 from cepheid.engine.kernels.partial_matches import PartialMatches, standing
 from cepheid.engine.scoring.confidence.alternatives import alternatives
 from cepheid.engine.scoring.confidence.competing import (
+    NO_SPACE,
     Chain,
     CompetingEvents,
     competing_events,
@@ -104,7 +105,7 @@ def recalled(match_score: MatchScore, memory: Memory, size: int, start: int) -> 
     return True, values[CONFIDENCE], start + int(values[EARLIEST]), start + int(values[LATEST])
 
 
-@borrowing_by_address
+@inlined
 def judge(
     timed: Timed,
     match_score: MatchScore,
@@ -127,27 +128,25 @@ def judge(
         exist *= timed.exists[chosen[index]]  # independently of all else
     if exist == 0.0:
         return 0.0, 0.0, 0, 0, 0.0
-    ordered = ordered_within(timed, chosen, low, high, length, match_score.window, room)
-    if ordered * exist < match_score.least[0]:
-        return 0.0, 0.0, 0, 0, 0.0
-    simple = ordered if holes == 0 else 0.0
-    effort = Effort(
-        match_score.budget, match_score.tolerance, match_score.least[0] / exist, ordered if holes == 0 else 1.0
-    )
+    ordered, asked, found = -1.0, match_score.least[0] > 0.0, NO_SPACE
+    if asked:
+        ordered = ordered_within(timed, chosen, low, high, length, match_score.window, room)
+        if ordered * exist < match_score.least[0]:
+            return 0.0, 0.0, 0, 0, 0.0
+    budget, tolerance, least = match_score.budget, match_score.tolerance, match_score.least[0] / exist
     if chain.missing == 0 and not match_score.scored and not program.judged:
         found, keys, branches = 0, room.found[0], room.found[1]
         if has_competing_events(program):
             into = CompetingEvents(keys, branches)
             found = write_competing_events(timed, match_score, stacks, partial, chain, into)
-        if found == 0 and simple > 0.0:
-            return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
         if found > 0:
-            keys = keys[: merge_in_place(keys, branches, found)]
+            keys = keys[: merge_in_place(keys, branches, found, room.found[2:])]
             if size == 0 and not fits_decide(program, timed.compared) and is_worth_asking(memory):
                 size = shape_with_competitors(timed, memory, chosen, low, high, keys)
                 known, confidence, earliest, latest = recalled(match_score, memory, size, low[0])
                 if known:
                     return 1.0, confidence * exist, earliest, latest, 0.0
+            effort = Effort(budget, tolerance, least, ordered if asked and holes == 0 else 1.0)
             confidence, earliest, latest, cost = by_sums(
                 timed, chosen, low, high, match_score.window, keys, effort, room.buffers
             )
@@ -157,6 +156,14 @@ def judge(
                     slot = place_in_memory(memory, size)
                     remember(memory, slot, size, low[0], confidence, earliest, latest, False)
                 return 1.0, confidence * exist, earliest, latest, 0.0
+    if not asked:  # what competing events decide anyway is not worth knowing before
+        ordered = ordered_within(timed, chosen, low, high, length, match_score.window, room)
+        if ordered * exist < match_score.least[0]:
+            return 0.0, 0.0, 0, 0, 0.0
+    simple = ordered if holes == 0 else 0.0
+    if found == 0 and simple > 0.0:
+        return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
+    effort = Effort(budget, tolerance, least, ordered if holes == 0 else 1.0)
     return judge_with_arrays(timed, match_score, stacks, partial, chain, Known(exist, simple, size), effort, room)
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-import numba
 import numpy as np
 
 from cepheid.engine.data.columns import LACKING, ColumnLayout, PredicateCall, storage
 from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, handed_over, is_interpreted
+from cepheid.engine.kernels.loading import numba
 from cepheid.engine.kernels.signatures import compiled_type
 from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.values.columnwise import value
@@ -49,8 +49,6 @@ from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
 from cepheid.language.whole import LEAST, OVERFLOWS
 
-# (case, chosen events, whole and fractional running aggregates, columns): does the case's condition hold?
-PREDICATE = compiled_type(PredicateCall).signature
 LONGEST_SOURCE = 20_000  # characters; numba's time and memory grow faster than this does
 _SHORT = 48  # a fragment of source that is used twice is repeated up to this length; else it gets a name
 
@@ -62,6 +60,12 @@ _CHECKS: dict[str, Any] = {check.__name__: check for check in OVERFLOWS.values()
 _COMPILED_CHECKS: dict[str, Any] = {check.__name__: borrowing(check) for check in OVERFLOWS.values()}
 
 _compiling = threading.RLock()  # threads that need the same function wait for one of them
+
+
+def predicate_signature() -> Any:
+    """Of a case, chosen events, whole and fractional running aggregates and columns: does the condition hold?"""
+    return compiled_type(PredicateCall).signature
+
 
 Slot = Callable[[s.Reference], str]  # which chosen event a reference means: an index into `at`, as source
 Fragment = tuple[str, str]  # value, is-null
@@ -128,13 +132,15 @@ def compile_cases(
         form = _python_form(source, functions, None if names else _most_calls(source, functions), lookups)
         if not form.exhausted:
             layout = replace(writer.layout(), form=form.number)
-            return Predicate(called_by_number(PREDICATE), layout, some, not names, source, names, form)
+            return Predicate(called_by_number(predicate_signature()), layout, some, not names, source, names, form)
     if is_interpreted():
         call, compiled = _plain(source, functions)
     elif not cases and COMPILES:  # nobody calls it
-        call, compiled = called_by_number(PREDICATE), True
+        call, compiled = called_by_number(predicate_signature()), True
     elif names:
         call, compiled = _kept_plain(source, functions)
+    elif not COMPILES:
+        call, compiled = _plain(source, functions)
     else:
         with _compiling:
             call, compiled = _compiled(source, functions)
@@ -145,14 +151,18 @@ def compile_cases(
 
 def no_predicate() -> Predicate:
     """What a kernel gets that has no condition to ask for."""
-    call = called_by_number(PREDICATE) if COMPILES and not is_interpreted() else _plain("def predicate(): ...", ())[0]
+    call = (
+        called_by_number(predicate_signature())
+        if COMPILES and not is_interpreted()
+        else _plain("def predicate(): ...", ())[0]
+    )
     return Predicate(call, ColumnLayout(()), ())
 
 
 @lru_cache(maxsize=256)
 def _most_calls(source: str, functions: tuple[tuple[str, object], ...]) -> int:
     """How often a condition runs as Python before it is compiled, or loaded, which takes little."""
-    return min(FEW_CALLS, MOST_CALLS) if is_on_disk(source, functions, PREDICATE) else MOST_CALLS
+    return min(FEW_CALLS, MOST_CALLS) if is_on_disk(source, functions, predicate_signature()) else MOST_CALLS
 
 
 @lru_cache(maxsize=256)
@@ -173,16 +183,17 @@ def _plain(source: str, functions: tuple[tuple[str, object], ...]) -> tuple[Any,
 @lru_cache(maxsize=256)
 def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[object, bool]:
     """Compiled once per process; what numba refuses, or would take minutes for, runs as plain Python in a kernel."""
-    if len(source) > LONGEST_SOURCE and COMPILES:
+    if len(source) > LONGEST_SOURCE:
         refused = f"its source has {len(source):,} characters, and compiling it would take minutes"
     else:
-        namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba.njit(call) for name, call in functions}}
+        namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba().njit(call) for name, call in functions}}
+        signature = predicate_signature()
         try:
             exec(compile(source, "<predicate>", "exec"), namespace)
             options = {**NO_REFERENCES, "no_cpython_wrapper": True}  # only kernels call it
-            made = in_the_background(lambda: compiled_once(namespace, source, functions, PREDICATE, options))
-            return handed_over(made, PREDICATE), True
-        except numba.core.errors.NumbaError as error:
+            made = in_the_background(lambda: compiled_once(namespace, source, functions, signature, options))
+            return handed_over(made, signature), True
+        except numba().core.errors.NumbaError as error:
             refused = str(error).strip().splitlines()[0]
     names = ", ".join(function.__name__ for _, function in functions)
     warnings.warn(
@@ -200,13 +211,12 @@ def _kept_plain(source: str, functions: tuple[tuple[str, object], ...]) -> tuple
 
 def _called_from_kernels(plain: Any) -> Any:
     """A function that numba could not compile, in a form that compiled kernels can still call."""
+    if not COMPILES:
+        return plain
+    from cepheid.engine.values.in_object_mode import called_as_python
 
-    def predicate(case, at, counted, running, columns):  # type: ignore[no-untyped-def]
-        with numba.objmode(holds="boolean"):
-            holds = bool(plain(case, at, counted, running, columns))
-        return holds
-
-    return handed_over(numba.njit(PREDICATE)(predicate), PREDICATE)
+    signature = predicate_signature()
+    return handed_over(numba().njit(signature)(called_as_python(plain)), signature)
 
 
 class _Writer:

@@ -251,7 +251,7 @@ class Lookups(NamedTuple):
 
 
 def lookup_tables(lookups: Sequence[Lookups], number: int) -> npt.NDArray[np.int64]:
-    """What `python_first.judged_by_number` reads to look answers up, for the columns of this number.
+    """What `in_object_mode.judged_by_number` reads to look answers up, for the columns of this number.
 
     By case a place, or 0. There: whether there is more to test, and how many conditions follow. Of each: the byte at
     which its answers begin, how many rows there are, the answer for which it holds, how much it reads, and of each read

@@ -12,10 +12,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-import numba
-
-from cepheid.engine.kernels.cache import Contents, cached, is_cached
 from cepheid.engine.kernels.compile import COMPILES
+from cepheid.engine.kernels.loading import Contents, cached, is_cached, numba
 from cepheid.language import library, whole
 
 MOST_FILES = 200  # of predicates; constants are part of the source, so there may be any number of them
@@ -32,7 +30,7 @@ def compiled_once(
     predicate = namespace["predicate"]
     contents = _contents(source, functions)
     if contents is None or not COMPILES:
-        return numba.njit(signature, **options)(predicate)
+        return numba().njit(signature, **options)(predicate)
     # Code from other processes is linked by names, so no other function may have this one.
     predicate.__qualname__ = f"predicate_{hashlib.sha256(repr(contents.constants).encode()).hexdigest()[:24]}"
     predicate.__module__ = __name__

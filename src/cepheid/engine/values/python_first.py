@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
 
 from cepheid.budget import set_to
-from cepheid.engine.kernels.cache import Contents, cached
 from cepheid.engine.kernels.compile import handed_over
+from cepheid.engine.kernels.loading import Contents, cached
 from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.values.interpreted import Lookups, lookup_tables
 
@@ -102,7 +101,7 @@ def numbered(form: int, columns: Any) -> Any:
     return columns._replace(literal=literals)
 
 
-def _judged(number: int, case: int, at: object, counted: object, running: object) -> bool:
+def evaluate_by_number(number: int, case: int, at: object, counted: object, running: object) -> bool:
     form, columns = _filled[number]
     if form.most is not None:
         form.calls += 1
@@ -111,40 +110,10 @@ def _judged(number: int, case: int, at: object, counted: object, running: object
     return bool(form.call(case, at, counted, running, columns))
 
 
-def judged_by_number(case, at, counted, running, columns):  # type: ignore[no-untyped-def]
-    """The function that kernels call for all conditions that run as Python; tables are as `lookup_tables` says."""
-    literal = columns.literal
-    number = literal[-1]
-    if case < literal[-2] and literal[case] > 0:
-        answers = literal.view(np.uint8)
-        place = literal[case]
-        more = literal[place] != 0
-        conditions = literal[place + 1]
-        place += 2
-        for _ in range(conditions):
-            byte, rows, wanted, reads = literal[place], literal[place + 1], literal[place + 2], literal[place + 3]
-            place += 4
-            inside = True
-            for _ in range(reads):
-                row = at[literal[place]]
-                if 0 <= row < rows:
-                    byte += literal[literal[place + 1] + row]
-                else:
-                    inside = False
-                place += 2
-            if not inside or answers[byte] == 255:  # to ask for
-                more = True
-            elif answers[byte] != wanted:
-                return False
-        if not more:
-            return True
-    with numba.objmode(holds="boolean"):
-        holds = _judged(number, case, at, counted, running)
-    return holds
-
-
 @lru_cache(maxsize=1)
 def called_by_number(signature: object) -> Any:
-    """The same, compiled, or from the cache."""
-    compiled = in_the_background(lambda: cached(judged_by_number, signature, {}, Contents({__file__})))
+    """The function that kernels call for all conditions that run as Python: compiled, or from the cache."""
+    import cepheid.engine.values.in_object_mode as forms
+
+    compiled = in_the_background(lambda: cached(forms.judged_by_number, signature, {}, Contents({forms.__file__})))
     return handed_over(compiled, signature)

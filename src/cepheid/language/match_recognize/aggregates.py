@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -80,11 +81,7 @@ def _by(largest: bool) -> Callable[[Sequence[tuple[Value, ...]]], Value]:
 
 def _distinct(values: list[Value]) -> list[Value]:
     """Each value once, in the order of their first appearance."""
-    kept: list[Value] = []
-    for value in values:
-        if ordered(value) not in map(ordered, kept):
-            kept.append(value)
-    return kept
+    return [row[0] for row in _each_once([(value,) for value in values])]
 
 
 def _percentile(rows: Sequence[tuple[Value, ...]]) -> Value:
@@ -105,8 +102,12 @@ def _percentile_value(rows: Sequence[tuple[Value, ...]]) -> Value:
 
 
 def _mode(values: list[Value]) -> Value:
-    told = [ordered(value) for value in values]
-    return max(_distinct(values), key=lambda value: told.count(ordered(value)))
+    try:
+        often = Counter(map(ordered, values))
+    except TypeError:  # lists and structs have no hash
+        told = [ordered(value) for value in values]
+        return max(_distinct(values), key=lambda value: told.count(ordered(value)))
+    return max(_distinct(values), key=lambda value: often[ordered(value)])
 
 
 def _moments(values: list[Value], power: int) -> float | None:
@@ -235,11 +236,18 @@ def _sorted(rows: list[tuple[Value, ...]], first: int, order: Sequence[tuple[boo
 
 
 def _each_once(rows: list[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+    """Each row once, in the order of their first appearance; lists and structs have no hash and are compared."""
     kept: list[tuple[Value, ...]] = []
-    seen: list[tuple[Value, ...]] = []
+    seen: set[tuple[Value, ...]] = set()
+    others: list[tuple[Value, ...]] = []
     for row in rows:
         told = tuple(map(ordered, row))
-        if told not in seen:
-            seen.append(told)
+        try:
+            known = told in seen
+            seen.add(told)
+        except TypeError:
+            known = told in others
+            others.append(told)
+        if not known:
             kept.append(row)
     return kept

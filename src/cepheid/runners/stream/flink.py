@@ -12,7 +12,7 @@ from cepheid.budget import within_budget
 from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.data.table import in_plain_types, ordered, times_of
 from cepheid.engine.engines import FLINK_ENGINES
-from cepheid.engine.incremental.flink_core import refusal
+from cepheid.engine.incremental.flink_core import FlinkCore, refusal
 from cepheid.engine.incremental.flink_dicts import DictKinds, reads_dicts
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.stop import briefly
@@ -117,9 +117,28 @@ class FlinkStream(SearchStream):
     def _may_push(self) -> bool:
         """Do runs stay in memory? Conditions that look back are compiled for that, which is worth it later on."""
         if self.may_push is None and (self.seen >= MANY or not places(self.automaton)):
-            plain = in_plain_types(self.schema.empty_table()).schema.equals(self.schema)
-            self.may_push = plain and refusal(self.search, self.schema, self.partition_by) is None
+            self.may_push = self.replays() is None
         return self.may_push is True
+
+    def replays(self) -> str | None:
+        """Why the runs are taken up anew at each step."""
+        if not in_plain_types(self.schema.empty_table()).schema.equals(self.schema):
+            return "some columns have types that are converted first"
+        return refusal(self.search, self.schema, self.partition_by)
+
+    def reads_tables_alone(self) -> str | None:
+        """Why single events are made a table before runs take them."""
+        if self.limits.timeout or self.limits.max_bytes:
+            return "a limit of time or memory holds for each call"
+        if self.automaton.schema.tiebreak:
+            return "a column breaks ties"
+        core = FlinkCore(self.search, self.partition_by, self.partial, self.limits)
+        reads = reads_dicts(core, DictKinds(self.search, self.schema), self.schema)
+        return None if reads else "conditions read more than numbers, truth values and one column of texts each"
+
+    def computes_rows(self) -> str | None:
+        """Why rows of the result are not made by kernels."""
+        return "partial matches are reported" if self.partial else None
 
     def takes_events(self) -> FlinkTakesEvents | None:
         """What takes in single events from here on."""
@@ -135,7 +154,7 @@ class FlinkStream(SearchStream):
             return None
         pushed.go_to(self.state)
         pushed.at = self.state
-        return FlinkTakesEvents(pushed, self.kinds)
+        return FlinkTakesEvents(pushed, self.kinds, self.result)
 
     def earliest_decision(self) -> int | None:
         """The watermark at which something is known even if no event comes."""

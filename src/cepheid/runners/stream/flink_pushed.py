@@ -12,16 +12,18 @@ import pyarrow as pa
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.flink_runs import NOBODY, Reported, matches_of
 from cepheid.engine.data.table import times_of
+from cepheid.engine.incremental.core import PushedMatches
 from cepheid.engine.incremental.dict_door import MOST_ROWS
 from cepheid.engine.incremental.flink_core import FlinkCore
 from cepheid.engine.incremental.flink_dicts import DictKinds, attributes_of
 from cepheid.engine.incremental.flink_step import event_is_idle, event_step
 from cepheid.engine.incremental.pattern_events import PatternEvents, Step
+from cepheid.engine.incremental.result_rows import ResultRows
 from cepheid.engine.search.flink.finalized import Retained, compacted, nearest_deadline
 from cepheid.engine.search.flink.run import Search
 from cepheid.plan.options import Limits
 from cepheid.runners.results import assemble_steps
-from cepheid.runners.stream.event_log import FEW, Event
+from cepheid.runners.stream.event_log import Event
 from cepheid.runners.stream.pushed import Place, PushedSearch
 
 
@@ -109,12 +111,13 @@ class PushedFlink(PushedSearch):
 class FlinkTakesEvents:
     """Takes in single events, and makes rows of the result."""
 
-    def __init__(self, pushed: PushedFlink, kinds: DictKinds) -> None:
+    def __init__(self, pushed: PushedFlink, kinds: DictKinds, result: pa.Schema) -> None:
         self.pushed, self.kinds = pushed, kinds
         automaton = pushed.search.automaton
         self.time, self.steps = automaton.schema.time, list(automaton.lists.items())
         self.names = pushed.schema.names
-        self.told: pa.Schema | None = None  # the result's, once there was a table of it
+        groups = list(automaton.lists.values())
+        self.rows = ResultRows(pushed.schema, result, self.time, self.names, groups, linear=False)
 
     def begin(self, events: PatternEvents) -> None:
         """Says what a step is, now that the search is another one."""
@@ -171,12 +174,12 @@ class FlinkTakesEvents:
         found = pushed.core.found()
         if found is None:
             return []
+        if as_table:
+            batch = self.rows.batch(pushed.log.places(), self._by_step(found)) if self.rows.fits else None
+            return pushed.assembled(found) if batch is None else pa.Table.from_batches([batch])
         rows = found.row.tolist()
-        few = self.told is not None and len(rows) <= FEW and pushed.log.has_plain_types
-        if pushed.partial or not (few if as_table else pushed.log.are_dicts(rows)):
-            table = pushed.assembled(found)
-            self.told = table.schema
-            return table if as_table else table.to_pylist()
+        if pushed.partial or not pushed.log.are_dicts(rows):
+            return pushed.assembled(found).to_pylist()
         steps, first, made, names = found.step.tolist(), found.first.tolist(), [], self.names
         for low, high in pairwise(first):
             events = [pushed.log.event(row) for row in rows[low:high]]
@@ -186,4 +189,14 @@ class FlinkTakesEvents:
                 own = [event for event, at in zip(shown, steps[low:high], strict=True) if at == number]
                 row[step] = own if many else own[0] if own else None
             made.append(row)
-        return pa.Table.from_pylist(made, self.told) if as_table else made
+        return made
+
+    def _by_step(self, found: Reported) -> PushedMatches:
+        """Matches with their events step by step, and how many events each step has."""
+        number, steps = len(found.partition), len(self.steps)
+        place = np.repeat(np.arange(0, number * steps, steps), np.diff(found.first)) + found.step
+        sizes = np.bincount(place, minlength=number * steps).reshape(number, steps)
+        events = found.row
+        if steps > 1 and bool((place[1:] < place[:-1]).any()):
+            events = events[np.argsort(place, kind="stable")]
+        return PushedMatches(events, sizes, found.partition)

@@ -21,7 +21,7 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered
-from cepheid.engine.incremental.alike import Asked, Group, groups_of, what_is_asked
+from cepheid.engine.incremental.alike import Group, Likeness, groups_of, what_is_asked
 from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined
 from cepheid.engine.incremental.intake import Intake
 from cepheid.engine.incremental.result_rows import ResultRows, is_ready
@@ -233,7 +233,7 @@ class Resident:
         return Core(group.searched, self.schema, partial(self._replayed, group.numbers[0]), shared)
 
     @cached_property
-    def _asked(self) -> list[Asked | None]:
+    def _asked(self) -> list[Likeness | None]:
         plans = self.step.plans
         return [what_is_asked(plan) for plan in plans] if len(plans) > 1 else [None] * len(plans)
 

@@ -9,21 +9,22 @@ import pyarrow as pa
 
 from cepheid.budget import within_budget
 from cepheid.engine.engines import ROW_ENGINES
-from cepheid.engine.incremental.row_core import NotIncrementalError, refusal
+from cepheid.engine.incremental.row_core import NotIncrementalError, RowCore, refusal
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.row_pattern.arrange import window_times
 from cepheid.engine.search.row_pattern.computed_keys import with_keys
 from cepheid.engine.search.row_pattern.finalized import Resume, Retained, check_stream, nothing_retained, step
-from cepheid.engine.search.row_pattern.run import result_schema
+from cepheid.engine.search.row_pattern.run import arranged, program_of, result_schema
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.plan.options import Limits
 from cepheid.runners.stream.pushed import Place
+from cepheid.runners.stream.row_results import RowResults
 from cepheid.runners.stream.rows_pushed import PushedRows, RowTakesEvents
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
 KERNEL = ROW_ENGINES["preferred"].module  # what is compiled
 PUSHING = "incremental.row_step"  # the same where the search stays in memory
-LARGE = 500  # new rows that may be more than what is kept
+LARGE = 5_000  # new rows that may be more than what is kept
 MANY = 500  # rows of a stream after which conditions on the path are worth compiling
 Known: TypeAlias = Callable[[], tuple[pa.Table | None, Retained | Place]]
 
@@ -124,7 +125,29 @@ class RowStream(SearchStream):
             return None
         pushed.go_to(self.state)
         pushed.at = self.state
-        return RowTakesEvents(pushed)
+        return RowTakesEvents(pushed, self.result)
+
+    def replays(self) -> str | None:
+        """Why all rows that are kept are searched again at each step."""
+        return refusal(self.clause, self.schema)
+
+    def reads_tables_alone(self) -> str | None:
+        """Why single rows are made a table before they are searched."""
+        if self.limits.timeout or self.limits.max_bytes:
+            return "a limit of time or memory holds for each call"
+        if len(self.clause.order_by) > 1:
+            return "ORDER BY has several columns"
+        core = RowCore(self.clause, self.schema)
+        if core.ahead:
+            return "a condition looks at later rows"
+        return "a condition on a row is not compiled for single rows" if core.of_rows is None else None
+
+    def computes_rows(self) -> str | None:
+        """Why rows of the result are not made by kernels."""
+        narrow = arranged(self.clause, self.schema.empty_table()).table.schema
+        if RowResults.of(self.clause, program_of(self.clause), narrow, self.result) is None:
+            return "a measure aggregates values, or has a type that kernels do not copy"
+        return None
 
     def earliest_decision(self) -> int | None:
         """The time at which something is decided even if no row comes: a row is released, or a window passes."""

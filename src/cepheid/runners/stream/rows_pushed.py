@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental import row_step
 from cepheid.engine.incremental.pattern_events import PatternEvents, Step
 from cepheid.engine.incremental.row_core import Matched, RowCore
 from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.engine.search.row_pattern.finalized import Key, Resume, Retained, keys_of, remembers
-from cepheid.engine.search.row_pattern.program import TAKE, Program
 from cepheid.engine.search.row_pattern.run import arranged, assemble
-from cepheid.language.match_recognize.bound import BoundClause, Column, MatchNumber, Navigate
+from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.limits import check_matches
-from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
-from cepheid.runners.stream.event_log import FEW, Event, EventLog
+from cepheid.runners.stream.event_log import Event
 from cepheid.runners.stream.pushed import Place, PushedSearch
+from cepheid.runners.stream.row_results import RowResults
 
 
 class PushedRows(PushedSearch):
@@ -115,10 +113,9 @@ class PushedRows(PushedSearch):
 class RowTakesEvents:
     """Takes in single rows, and makes rows of the result."""
 
-    def __init__(self, pushed: PushedRows) -> None:
+    def __init__(self, pushed: PushedRows, result: pa.Schema) -> None:
         self.pushed, self.keys = pushed, pushed.clause.partition_by
-        self.measures = RowMeasures.of(pushed.clause, pushed.core.program)
-        self.told: pa.Schema | None = None  # the result's, once there was a table of it
+        self.results = RowResults.of(pushed.clause, pushed.core.program, pushed.narrow, result)
 
     def begin(self, events: PatternEvents) -> None:
         """Says what a step is, now that the search is another one."""
@@ -171,85 +168,11 @@ class RowTakesEvents:
         number = int(core.batch[r.FOUND])
         if number > pushed.most:
             check_matches(core.matches_found, pushed.most)
-        few = self.told is not None and number <= FEW and pushed.log.has_plain_types
-        if self.measures is not None and number and (few or not as_table):
-            rows = self.measures.rows(core, pushed.log, number)
-            return pa.Table.from_pylist(rows, self.told) if as_table else rows
+        results = self.results
+        if results is not None and results.fits(core):
+            return results.table(core, pushed.log) if as_table else results.dicts(core, pushed.log)
         found = core.found_alone()
         if not len(found.places):
             return []
         table = pushed.assembled(found)
-        self.told = table.schema
         return table if as_table else table.to_pylist()
-
-
-class RowMeasures:
-    """Measures of matches that are shown in one row, straight from the rows that were sent."""
-
-    def __init__(self, clause: BoundClause, program: Program) -> None:
-        self.clause = clause
-        measures = [measure for _, measure in clause.measures]
-        taken = zip(program.kind.tolist(), program.label.tolist(), strict=True)
-        labels = [clause.labels[label] if kind == TAKE else None for kind, label in taken]
-        specs, sets = np.zeros((len(measures), 3), np.int64), np.zeros((len(measures), len(labels)), np.uint8)
-        self.columns: list[str | None] = []  # None: it is the number of the match
-        for measure, spec, own in zip(measures, specs, sets, strict=True):
-            if isinstance(measure, Navigate) and isinstance(measure.inner, Column):
-                spec[:] = 0, measure.first, measure.offset
-                own[:] = [measure.labels is None or label in measure.labels for label in labels]
-                self.columns.append(measure.inner.name)
-            else:
-                spec[:] = 1, 0, 0
-                self.columns.append(None)
-        self._kept = specs, sets
-        self._measure = row_step.measure.direct()
-        self.asked = np.zeros(row_step.ASKED_SIZE, np.int64)
-        self.asked[row_step.MEASURES : row_step.SHOWN_AT] = len(specs), len(labels), specs.ctypes.data, sets.ctypes.data
-        values = {name: place + 2 for place, (name, _) in enumerate(clause.measures)}
-        self.order = [(name, values.get(name, 0), self._column(name)) for name in clause.output_columns]
-        self.shown = np.zeros((0, len(specs) + 2), np.int64)
-
-    def _column(self, name: str) -> Any:
-        """Where a column of the result comes from: a column of a row, a part of the key, or (None) a number."""
-        names = [each for each, _ in self.clause.measures]
-        return self.columns[names.index(name)] if name in names else self.clause.partition_by.index(name)
-
-    @classmethod
-    def of(cls, clause: BoundClause, program: Program) -> RowMeasures | None:
-        """None: some measures are more than a column of a row of the match, or the match is shown in several rows."""
-        plain = all(
-            isinstance(each, MatchNumber)
-            or (isinstance(each, Navigate) and isinstance(each.inner, Column) and not each.shift)
-            for _, each in clause.measures
-        )
-        return cls(clause, program) if plain and clause.rows is RowsPerMatch.ONE else None
-
-    def places(self, core: RowCore, number: int) -> Int64s:
-        """For each match that is found its partition, its number and the rows that measures show; they are told now."""
-        if number > len(self.shown):
-            self.shown = np.zeros((2 * number, self.shown.shape[1]), np.int64)
-            self.asked[row_step.SHOWN_AT] = self.shown.ctypes.data
-        self._measure(core.batch, self.asked)
-        return self.shown[:number]
-
-    def rows(self, core: RowCore, log: EventLog, number: int) -> list[Event]:
-        """Rows of the result."""
-        made, order, keys = [], self.order, core.keys
-        dicts, first = log.dicts, log.starts[-1] if log.dicts is not None else 0
-        for shown in self.places(core, number).tolist():
-            row: Event = {}
-            for name, place, column in order:
-                value = shown[place]
-                if place == 0:
-                    row[name] = keys[value][column]
-                elif column is None:
-                    row[name] = value
-                elif value < 0:
-                    row[name] = None
-                elif dicts is not None and value >= first:
-                    row[name] = dicts[value - first].get(column)
-                else:
-                    known = log.value(value, column)
-                    row[name] = known if known == known else None  # what is not a number is NULL
-            made.append(row)
-        return made

@@ -53,6 +53,18 @@ class SearchStream(ABC):
         """What takes in single events from here on (live_patterns.py); None: nothing does, or not yet."""
         return None
 
+    def replays(self) -> str | None:
+        """Why a step takes up the search again from what is kept; None: it goes on where the search stopped."""
+        return None
+
+    def reads_tables_alone(self) -> str | None:
+        """Why single events are made a table before they are searched; None: they are not."""
+        return None
+
+    def computes_rows(self) -> str | None:
+        """Why rows of the result are not made by kernels; None: they are."""
+        return None
+
     @property
     def retained(self) -> pa.Table:
         """The events that the watermark has passed, and that a later match may need."""

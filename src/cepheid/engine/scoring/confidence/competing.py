@@ -225,18 +225,35 @@ def is_in_chain(nodes: Nodes, chain: Int64s, event: int) -> bool:
 
 
 @borrowing
-def merge_in_place(keys: Int64s, branches: Int64s, found: int) -> int:
-    """Some few keys in order, each once, with the bits of all its mentions; returns how many are left."""
-    count = 0
-    for index in range(found):
-        key, bits, place = keys[index], branches[index], count
-        while place > 0 and keys[place - 1] > key:
-            place -= 1
-        if place > 0 and keys[place - 1] == key:
-            branches[place - 1] |= bits
-            continue
-        for other in range(count, place, -1):
-            keys[other], branches[other] = keys[other - 1], branches[other - 1]
-        keys[place], branches[place] = key, bits
-        count += 1
+def merge_in_place(keys: Int64s, branches: Int64s, found: int, spare: Int64Rows) -> int:
+    """Some few keys in order, each once, with the bits of all its mentions; returns how many are left.
+
+    They were found gap by gap, in order there: so two rows that rise are merged at a time. `spare` is room for that.
+    """
+    count = rising(keys, 0, found)
+    begin = count
+    while begin < found:
+        end, left, right, size = rising(keys, begin, found), 0, begin, 0
+        while left < count or right < end:
+            second = left == count or (right < end and keys[right] < keys[left])
+            one = right if second else left
+            key, bits = keys[one], branches[one]
+            if not second and right < end and keys[right] == key:
+                bits |= branches[right]
+                right += 1
+            right, left = (right + 1, left) if second else (right, left + 1)
+            spare[0, size], spare[1, size] = key, bits
+            size += 1
+        for index in range(size):
+            keys[index], branches[index] = spare[0, index], spare[1, index]
+        count, begin = size, end
     return count
+
+
+@inlined
+def rising(keys: Int64s, begin: int, end: int) -> int:
+    """Where a row of rising keys ends."""
+    begin += 1
+    while begin < end and keys[begin - 1] < keys[begin]:
+        begin += 1
+    return min(begin, end)

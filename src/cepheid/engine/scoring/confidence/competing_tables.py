@@ -38,25 +38,30 @@ class CompetingTables(NamedTuple):
 
 
 @borrowing
-def spread_point(timed: Timed, event: int, first: int, row: Float64s) -> None:
-    """P(T = t) for all t from `first` on. Here and below without branches: several steps are done at a time."""
+def spread_point(timed: Timed, event: int, first: int, ramp: Float64s, row: Float64s) -> None:
+    """P(T = t) for all t from `first` on. Here and below without branches: several steps are done at a time.
+
+    `ramp` is 0, 1, 2 and so on: processors that turn whole numbers into others do so one at a time.
+    """
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
+    begin, end = float(lower - first), float(upper - first)
     for index in range(len(row)):
-        row[index] = share if lower <= first + index <= upper else 0.0
+        row[index] = share if begin <= ramp[index] <= end else 0.0
     if base >= 0:
         for instant in range(max(lower, first), min(upper, first + len(row) - 1) + 1):
             row[instant - first] = timed.point[base + instant - lower]
 
 
 @borrowing
-def spread_before(timed: Timed, event: int, first: int, row: Float64s) -> None:
+def spread_before(timed: Timed, event: int, first: int, ramp: Float64s, row: Float64s) -> None:
     """P(it happened, and T <= t) for the same instants."""
     lower, share, base, exists = timed.lower[event], timed.share[event], timed.base[event], timed.exists[event]
     width, past = timed.upper[event] - lower + 1, first - lower + 1
     if base < 0:
+        whole, begin, each = float(width), float(past), share * exists
         for index in range(len(row)):
-            count = past + index
-            row[index] = 0.0 if count <= 0 else exists if count >= width else count * share * exists
+            number = begin + ramp[index]
+            row[index] = 0.0 if number <= 0.0 else exists if number >= whole else number * each
         return
     for index in range(len(row)):
         count = past + index
@@ -64,15 +69,15 @@ def spread_before(timed: Timed, event: int, first: int, row: Float64s) -> None:
 
 
 @borrowing
-def spread_after(timed: Timed, event: int, first: int, row: Float64s) -> None:
+def spread_after(timed: Timed, event: int, first: int, ramp: Float64s, row: Float64s) -> None:
     """P(T >= t) for the same instants; what never happens counts as later than anything."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
     exists, width, never = timed.exists[event], upper - lower + 1, 1.0 - timed.exists[event]
     if base < 0:
+        whole, end, each = float(width), float(upper - first + 1), share * exists
         for index in range(len(row)):
-            count = upper - first + 1 - index
-            weight = 0.0 if count <= 0 else exists if count >= width else count * share * exists
-            row[index] = weight + never
+            number = end - ramp[index]
+            row[index] = (0.0 if number <= 0.0 else exists if number >= whole else number * each) + never
         return
     for index in range(len(row)):
         count = upper - first + 1 - index
@@ -155,9 +160,10 @@ def tables(
     for step in range(length):
         offset[step] = size - low[step]
         size += high[step] - low[step] + 1
-    weight, number = np.empty(size), len(competitors)
+    weight, number, ramp = np.empty(size), len(competitors), np.arange(0.0, size)
     for step in range(length):
-        spread_point(timed, chosen[step], low[step], weight[offset[step] + low[step] : offset[step] + high[step] + 1])
+        start, stop = offset[step] + low[step], offset[step] + high[step] + 1
+        spread_point(timed, chosen[step], low[step], ramp, weight[start:stop])
     point, before, after = np.empty((number, size)), np.empty((number, size)), np.empty((number, size))
     early = np.empty((number if edged else 0, high[final] - low[final] + 1))
     late = np.empty((number if edged else 0, high[0] - low[0] + 1))
@@ -169,15 +175,15 @@ def tables(
             last[competitor] = NEVER  # it may not happen at all, which is as good as happening later than anything
         for step in range(length):
             start, stop = offset[step] + low[step], offset[step] + high[step] + 1
-            spread_before(timed, event, low[step], before[competitor, start:stop])
-            spread_after(timed, event, low[step], after[competitor, start:stop])
+            spread_before(timed, event, low[step], ramp, before[competitor, start:stop])
+            spread_after(timed, event, low[step], ramp, after[competitor, start:stop])
             if competitor >= singles[length + 1]:
-                spread_point(timed, event, low[step], point[competitor, start:stop])
+                spread_point(timed, event, low[step], ramp, point[competitor, start:stop])
         if competitor >= singles[length + 1]:
             point[competitor] *= timed.exists[event]
         if edged:
-            spread_before(timed, event, low[final] - window, early[competitor])
-            spread_after(timed, event, low[0] + window, late[competitor])
+            spread_before(timed, event, low[final] - window, ramp, early[competitor])
+            spread_after(timed, event, low[0] + window, ramp, late[competitor])
     coupled = edged or (length > 1 and high[final] - low[0] >= window)
     return CompetingTables(
         low, high, window, coupled, offset, weight, singles, disturbs, point, before, after, early, late, first, last

@@ -12,28 +12,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64s
-from cepheid.engine.data.timed import Timed, at_instant, onwards, up_to
+from cepheid.engine.data.timed import Timed
 from cepheid.engine.kernels.compile import borrowing, inlined
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.scoring.confidence.competing_tables import spread_after, spread_before, spread_point
-from cepheid.engine.scoring.confidence.undecided import EVERY, Buffers, Undecided, ties_of
-
-
-@borrowing
-def harmless(
-    timed: Timed, competing: Undecided, competitor: int, step: int, final: int, low: int, row: Float64s
-) -> None:
-    """For each instant of an event from `low` on: P(the competitor comes without harm, as this event decides)."""
-    event, gap = competing.event[competitor], competing.gap[competitor]
-    if (gap == EVERY and step == final) or gap == step != EVERY:
-        spread_after(timed, event, low, row)
-    elif gap != EVERY or step == 0:
-        spread_before(timed, event, low, row)
-    else:
-        spread_point(timed, event, low, row)
-        exists = timed.exists[event]
-        for index in range(len(row)):
-            row[index] *= exists
+from cepheid.engine.scoring.confidence.competing_tables import spread_point
+from cepheid.engine.scoring.confidence.few_events import (
+    Three,
+    Two,
+    arranged,
+    by_instants_of_the_first,
+    by_runs_of_the_middle,
+    filled_up,
+    harmless,
+)
+from cepheid.engine.scoring.confidence.undecided import Buffers, Undecided, pairs_are_cheaper, ties_of
 
 
 @borrowing
@@ -92,6 +84,7 @@ class Room(NamedTuple):
     row: Float64s
     factor: Float64s
     slots: Int64s  # those that have a bit
+    ramp: Float64s
 
 
 @borrowing
@@ -111,15 +104,15 @@ def decide(
     row, factor = room.row[:width], room.factor[:width]
     for slot in range(count - 1, -1, -1):
         if competing.leaves[slots[slot]] == step:
-            harmless(timed, competing, slots[slot], step, final, low[step], row)
+            harmless(timed, competing, slots[slot], step, final, low[step], room.ramp, row)
             take_bit(now, slot, count, row, width)
             count -= 1
             for index in range(slot, count):
                 slots[index] = slots[index + 1]
-    spread_point(timed, chosen[step], low[step], factor)
+    spread_point(timed, chosen[step], low[step], room.ramp, factor)
     for competitor in range(len(competing.event)):
         if competing.enters[competitor] == step == competing.leaves[competitor]:
-            harmless(timed, competing, competitor, step, final, low[step], row)
+            harmless(timed, competing, competitor, step, final, low[step], room.ramp, row)
             for index in range(width):
                 factor[index] *= row[index]
     for state in range(1 << count):
@@ -127,11 +120,11 @@ def decide(
         for index in range(width):
             target[index] *= factor[index]
     for slot in range(count):
-        harmless(timed, competing, slots[slot], step, final, low[step], row)
+        harmless(timed, competing, slots[slot], step, final, low[step], room.ramp, row)
         set_bit(now, slot, count, row, width)
     for competitor in range(len(competing.event)):
         if competing.enters[competitor] == step < competing.leaves[competitor]:
-            harmless(timed, competing, competitor, step, final, low[step], row)
+            harmless(timed, competing, competitor, step, final, low[step], room.ramp, row)
             give_bit(now, count, row, width)
             slots[count] = competitor
             count += 1
@@ -158,259 +151,6 @@ def summed(
             latest = low[final] + index
             total += now[0, index]
     return total, latest
-
-
-class Three(NamedTuple):
-    """Three events. Competitors that tie the first one to the last come first, then those of the first alone, then
-    those of the last alone, then others.
-
-    Loops are short, so what is left over behind steps that a processor does at once would take most of the time: rows
-    are filled up to a multiple of PACE, where the event itself weighs nothing.
-    """
-
-    order: Int64s  # the competitors
-    ties: int
-    early: int
-    late: int
-    before: Float64Rows  # what `harmless` says of ties and early ones for the first event; of that event; zeros
-    after: Float64Rows  # the same of ties and late ones for the last event
-    starts: Float64Rows  # by who has happened by the middle event, and by instant of the first one: what it weighs
-    ends: Float64Rows  # the same for the last one
-    ramp: Float64s  # 0, 1, 2 and so on
-    chance: Float64s  # for each competitor: that the middle event finds it harmless; 1 behind them
-    alone: Float64s  # room by instant of the first event
-
-
-PACE = 16
-
-
-@borrowing
-def arranged(competing: Undecided, order: Int64s) -> tuple[int, int, int]:
-    """Writes the competitors in the order that `Three` wants; how many are ties, early ones and late ones."""
-    number, count, ties, early, late = len(competing.event), 0, 0, 0, 0
-    for kind in range(4):
-        for competitor in range(number):
-            first, last = competing.enters[competitor] == 0, competing.leaves[competitor] == 2
-            if (0 if first and last else 1 if first else 2 if last else 3) == kind:
-                order[count] = competitor
-                count += 1
-        ties, early, late = (
-            count if kind == 0 else ties,
-            count - ties if kind == 1 else early,
-            count - ties - early if kind == 2 else late,
-        )
-    return ties, early, late
-
-
-@borrowing
-def fill_three(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
-    """All that depends on the first or the last event only."""
-    ties, early, late = three.ties, three.early, three.late
-    for row in range(ties + early):
-        harmless(timed, competing, three.order[row], 0, 2, low[0], three.before[row])
-    for row in range(ties + late):
-        competitor = three.order[row if row < ties else row + early]
-        harmless(timed, competing, competitor, 2, 2, low[2], three.after[row])
-    put_alone(timed, chosen[0], low[0], high[0], three.before, ties + early)
-    put_alone(timed, chosen[2], low[2], high[2], three.after, ties + late)
-    for index in range(len(three.ramp)):
-        three.ramp[index] = index
-    three.chance[len(competing.event)] = 1.0
-
-
-@inlined
-def put_alone(timed: Timed, event: int, low: int, high: int, rows: Float64Rows, row: int) -> None:
-    """What an event of the match weighs itself, nothing behind its instants; and a row of zeros."""
-    own, nothing = rows[row], rows[row + 1]
-    for index in range(len(own)):
-        own[index], nothing[index] = 0.0, 0.0
-    spread_point(timed, event, low, own[: high - low + 1])
-
-
-@borrowing
-def run_from(timed: Timed, competing: Undecided, event: int, low: Int64s, high: Int64s, middle: int) -> int:
-    """The last instant of the middle event up to which nothing changes for competitors or for a neighbour."""
-    stop = high[1] if timed.base[event] < 0 else middle
-    if middle <= high[0]:
-        stop = min(stop, max(middle, low[2] - 1))
-    for competitor in range(len(competing.event)):
-        one, gap = competing.event[competitor], competing.gap[competitor]
-        begin = timed.lower[one] + (1 if gap == 1 else 0)  # it changes at this instant...
-        end = timed.upper[one] + (0 if gap == 2 else 1)  # ... and the last time at that one
-        if middle < begin:
-            stop = min(stop, begin - 1)
-        elif middle < end:
-            stop = min(stop, end - 1 if gap == EVERY and timed.base[one] < 0 else middle)
-    return stop
-
-
-@inlined
-def chance_at(timed: Timed, competing: Undecided, competitor: int, middle: int) -> float:
-    """P(the competitor comes without harm, as the middle event decides at an instant)."""
-    event, gap = competing.event[competitor], competing.gap[competitor]
-    exists = timed.exists[event]
-    if gap == EVERY:
-        return float(at_instant(timed, event, middle) * exists)
-    if gap == 1:
-        return float(onwards(timed, event, middle) * exists + (1.0 - exists))
-    return float(up_to(timed, event, middle) * exists)
-
-
-@borrowing
-def multiply(rows: Float64Rows, begin: int, end: int, shift: int, chance: Float64s, target: Float64s) -> None:
-    """Takes some rows times the target, each with its chance added: four at a time, the last ones perhaps zeros."""
-    zeros, one = rows.shape[0] - 1, len(chance) - 1
-    for row in range(begin, end, 4):
-        second = row + 1 < end
-        third, fourth = row + 2 < end, row + 3 < end
-        a, b = rows[row], rows[row + 1 if second else zeros]
-        c, d = rows[row + 2 if third else zeros], rows[row + 3 if fourth else zeros]
-        p, q = chance[row + shift], chance[row + 1 + shift if second else one]
-        r, s = chance[row + 2 + shift if third else one], chance[row + 3 + shift if fourth else one]
-        for index in range(len(target)):
-            target[index] *= ((a[index] + p) * (b[index] + q)) * ((c[index] + r) * (d[index] + s))
-
-
-@borrowing
-def fill_run(three: Three, low: Int64s, weight: float, begin: int, stop: int) -> None:
-    """What both sides weigh while the middle event lies in begin .. stop, of which so many come between them."""
-    start, end, ramp, ties = three.starts[0], three.ends[0], three.ramp, three.ties
-    first, last = three.before[ties + three.early], three.after[ties + three.late]
-    # Instants of the run are counted on the side of the first event; if the last one may come in the run, on its side.
-    here, there = (stop - begin + 1.0, 1.0) if stop < low[2] else (1.0, stop - begin + 1.0)
-    reach, gone = float(stop - low[0]), float(low[2] - begin)
-    for index in range(len(start)):
-        start[index] = first[index] * weight * max(0.0, min(here, reach - ramp[index]))
-    for index in range(len(end)):
-        end[index] = last[index] * max(0.0, min(there, gone + ramp[index]))
-    multiply(three.before, ties, ties + three.early, 0, three.chance, start)
-    multiply(three.after, ties, ties + three.late, three.early, three.chance, end)
-    for competitor in range(ties):
-        tie(three, competitor)
-
-
-@inlined
-def tie(three: Three, competitor: int) -> None:
-    """A bit more: a competitor may have happened by the middle event, or it comes from the last one on."""
-    before, after, chance, bit = (
-        three.before[competitor],
-        three.after[competitor],
-        three.chance[competitor],
-        1 << competitor,
-    )
-    for state in range(bit):
-        done, waiting = three.starts[state | bit], three.starts[state]
-        for index in range(len(done)):
-            done[index] = waiting[index] * (before[index] + chance)
-        done, waiting = three.ends[state | bit], three.ends[state]
-        for index in range(len(done)):
-            done[index] = waiting[index]
-            waiting[index] *= after[index]
-
-
-@inlined
-def total_of(row: Float64s, fold: Float64s) -> float:
-    """The sum of a row, by PACE running ones, which are added up side by side."""
-    for index in range(PACE):
-        fold[index] = row[index]
-    for begin in range(PACE, len(row), PACE):
-        stretch = row[begin : begin + PACE]
-        for index in range(PACE):
-            fold[index] += stretch[index]
-    for index in range(PACE // 2):
-        fold[index] += fold[index + PACE // 2]
-    for index in range(PACE // 4):
-        fold[index] += fold[index + PACE // 4]
-    return float((fold[0] + fold[1]) + (fold[2] + fold[3]))
-
-
-@borrowing
-def both_sides(three: Three, low: Int64s, found: Int64s) -> float:
-    """The sum of a run where no window cuts the events: both sides apart; `found`: the earliest and latest instant."""
-    total = 0.0
-    for state in range(1 << three.ties):
-        share, reach = three.starts[state], three.ends[state]
-        part = total_of(share, three.alone) * total_of(reach, three.alone)
-        if part == 0.0:
-            continue
-        total += part
-        index = 0
-        while low[0] + index < found[0] and share[index] == 0.0:
-            index += 1
-        found[0] = min(found[0], low[0] + index)
-        index = len(reach) - 1
-        while low[2] + index > found[1] and reach[index] == 0.0:
-            index -= 1
-        found[1] = max(found[1], low[2] + index)
-    return total
-
-
-@borrowing
-def side_by_side(three: Three, low: Int64s, shift: int, found: Int64s) -> float:
-    """The same where a window cuts them: `shift` is where that of the first instant ends, from the last one's on."""
-    size, last, alone, sum_of_all = len(three.alone), three.ends.shape[1] - 1, three.alone, 0.0
-    begin = min(max(0, -shift), size)
-    cut = min(size, max(begin, last - shift))
-    for index in range(size):
-        alone[index] = 0.0
-    for state in range(1 << three.ties):
-        reach, share, total = three.ends[state], three.starts[state], 0.0
-        found[1] = max(found[1], low[2] + last_of(share, reach, begin, shift))
-        for index in range(last + 1):
-            total += reach[index]
-            reach[index] = total
-        inside, limits, target = share[begin:cut], reach[begin + shift : cut + shift], alone[begin:cut]
-        for index in range(cut - begin):
-            target[index] += inside[index] * limits[index]
-        for index in range(cut, size):
-            alone[index] += share[index] * total
-    for index in range(size):
-        sum_of_all += alone[index]
-        if alone[index] > 0.0:
-            found[0] = min(found[0], low[0] + index)
-    return sum_of_all
-
-
-@inlined
-def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
-    """The last possible instant of the last event, in the window of the last possible one of the first; -1: none is."""
-    first = len(share) - 1
-    while first >= begin and share[first] == 0.0:
-        first -= 1
-    last = min(len(reach) - 1, first + shift) if first >= begin else -1
-    while last >= 0 and reach[last] == 0.0:
-        last -= 1
-    return last
-
-
-@borrowing
-def by_runs_of_the_middle(
-    timed: Timed,
-    competing: Undecided,
-    chosen: Int64s,
-    low: Int64s,
-    high: Int64s,
-    window: int,
-    three: Three,
-    found: Int64s,
-) -> tuple[float, int, int]:
-    """The probability and the tightest range of three events: the first and the last one's instants side by side."""
-    fill_three(timed, competing, chosen, low, high, three)
-    found[0], found[1], total, middle = high[0] + 1, low[2] - 1, 0.0, low[1]
-    number, known, is_cut = len(competing.event), three.ties + three.early + three.late, high[2] - low[0] >= window
-    while middle <= high[1] and stop_flag() == 0:
-        stop, weight = run_from(timed, competing, chosen[1], low, high, middle), at_instant(timed, chosen[1], middle)
-        for slot in range(number):
-            three.chance[slot] = chance_at(timed, competing, three.order[slot], middle)
-            weight *= three.chance[slot] if slot >= known else 1.0
-        if weight > 0.0:
-            fill_run(three, low, weight, middle, stop)
-            if is_cut:
-                total += side_by_side(three, low, low[0] + window - 1 - low[2], found)
-            else:
-                total += both_sides(three, low, found)
-        middle = stop + 1
-    return total, found[0], found[1]
 
 
 @borrowing
@@ -451,24 +191,20 @@ def from_event_to_event(
     return total, earliest, latest
 
 
-@inlined
-def filled_up(width: int) -> int:
-    """The width of a row, a multiple of PACE."""
-    return (width + PACE - 1) // PACE * PACE
-
-
 @borrowing
-def sums_for(competing: Undecided, low: Int64s, high: Int64s) -> int:
+def sums_for(competing: Undecided, low: Int64s, high: Int64s, window: int) -> int:
     """How many numbers `by_who_happened` needs room for."""
     number, widest = len(competing.event) + 1, 0
     for step in range(len(low)):
         widest = max(widest, high[step] - low[step] + 1)
+    if len(low) == 2 and pairs_are_cheaper(competing, low, high, window):
+        return int(filled_up(widest) * (2 * number + 3) + number)
     if len(low) == 3:
-        return int(filled_up(widest) * (2 * number + 4 + (2 << ties_of(competing))) + number)
+        return int(filled_up(widest) * (2 * number + 4 + (2 << ties_of(competing))) + 4 * number)
     return int(widest * (2 + (2 << competing.bits)))
 
 
-@borrowing
+@inlined
 def by_who_happened(
     timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, room: Buffers
 ) -> tuple[float, int, int]:
@@ -476,14 +212,28 @@ def by_who_happened(
     final, widest, number, sums = len(low) - 1, 0, len(competing.event), room.sums
     for step in range(final + 1):
         widest = max(widest, high[step] - low[step] + 1)
+    first, last = filled_up(high[0] - low[0] + 1), filled_up(high[final] - low[final] + 1)
+    if final == 1 and pairs_are_cheaper(competing, low, high, window):
+        rows = (number + 1) * first
+        own = rows + (number + 1) * last
+        chance = own + 3 * last
+        two = Two(
+            sums[:rows].reshape((number + 1, first)),
+            sums[rows:own].reshape((number + 1, last)),
+            sums[own : own + last],
+            room.ramp,
+            sums[chance : chance + number + 1],
+            sums[own + last : own + 2 * last],
+            sums[own + 2 * last : chance],
+        )
+        return by_instants_of_the_first(timed, competing, chosen, low, high, window, two)
     if final == 2:
-        first, last = filled_up(high[0] - low[0] + 1), filled_up(high[2] - low[2] + 1)
-        ties, early, late = arranged(competing, room.competing[5])
+        ties, early, late = arranged(competing, room.competing[5], room.events[0])
         end = (ties + early + 2) * first
         rows = end + (ties + late + 2) * last
         states = rows + (first << ties)
-        ramp = states + (last << ties)
-        chance = ramp + max(first, last)
+        chance = states + (last << ties)
+        alone = chance + 4 * (number + 1)
         three = Three(
             room.competing[5],
             ties,
@@ -492,10 +242,13 @@ def by_who_happened(
             sums[:end].reshape((ties + early + 2, first)),
             sums[end:rows].reshape((ties + late + 2, last)),
             sums[rows:states].reshape((1 << ties, first)),
-            sums[states:ramp].reshape((1 << ties, last)),
-            sums[ramp:chance],
+            sums[states:chance].reshape((1 << ties, last)),
+            room.ramp,
             sums[chance : chance + number + 1],
-            sums[chance + number + 1 : chance + number + 1 + first],
+            sums[chance + number + 1 : chance + 2 * (number + 1)],
+            sums[chance + 2 * (number + 1) : chance + 3 * (number + 1)],
+            sums[chance + 3 * (number + 1) : alone],
+            sums[alone : alone + first],
         )
         return by_runs_of_the_middle(timed, competing, chosen, low, high, window, three, room.events[2])
     size, begin_at, end_at = widest << competing.bits, room.events[0, : final + 1], room.events[1, : final + 1]
@@ -507,5 +260,6 @@ def by_who_happened(
         sums[2 * size : 2 * size + widest],
         sums[2 * size + widest : 2 * size + 2 * widest],
         room.events[2],
+        room.ramp,
     )
     return from_event_to_event(timed, competing, chosen, low, high, window, begin_at, end_at, sweep)

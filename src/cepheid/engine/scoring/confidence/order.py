@@ -33,7 +33,7 @@ class Workspace(NamedTuple):
     more: Float64Rows
     memory: Memory  # of matches that were judged before
     chosen: Int64s  # the events of the match at hand...
-    found: Int64Rows  # ... its competing events, two rows as `CompetingEvents` has them...
+    found: Int64Rows  # ... its competing events, two rows as `CompetingEvents` has them, and two more...
     buffers: Buffers  # ... and room for its confidence
 
 
@@ -49,7 +49,7 @@ def workspace(width: int, length: int) -> Workspace:
         np.empty((length, length + 1)),
         new_memory(),
         np.empty(length, np.int64),
-        np.empty((2, COMPETING), np.int64),
+        np.empty((4, COMPETING), np.int64),
         new_buffers(COMPETING * (length + 1), length, SUMS),
     )
 

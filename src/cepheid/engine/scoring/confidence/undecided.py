@@ -11,6 +11,8 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 
 MOST_BITS = 10
+NARROW = 4  # times as many numbers as an event has instants are needed at least
+ONE_AT_A_TIME = 4.0  # a step of running sums takes as long as so many that a processor does at once
 EVERY = 0  # the gap of a competitor that disturbs all gaps between the events of the match
 
 
@@ -30,13 +32,14 @@ class Buffers(NamedTuple):
     competing: Int64Rows  # keys, a row for each field of `Undecided`, and one for their order
     events: Int64Rows  # of the match: bounds of their instants, and who has a bit
     sums: Float64s
+    ramp: Float64s  # 0, 1, 2 and so on, for the instants of an event
 
 
 @kernel
 def new_buffers(keys: int, length: int, sums: int) -> Buffers:
     """Room for so many keys, events of a match, and sums."""
     events = np.empty((3, max(length, MOST_BITS + 1)), np.int64)
-    return Buffers(np.empty((6, keys), np.int64), events, np.empty(sums))
+    return Buffers(np.empty((6, keys), np.int64), events, np.empty(sums), np.arange(0.0, sums // NARROW))
 
 
 @borrowing
@@ -105,9 +108,9 @@ def ties_of(competing: Undecided) -> int:
 
 
 @borrowing
-def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) -> float:
-    """About how many steps it takes, several of which a processor does at once."""
-    if competing.bits < 0 or competing.bits > MOST_BITS:
+def summing_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) -> float:
+    """About how many steps running sums take from event to event, several of which a processor does at once."""
+    if competing.bits > MOST_BITS:
         return np.inf
     total, final = 0.0, len(low) - 1
     for step in range(final + 1):
@@ -116,9 +119,30 @@ def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) 
             states *= 2.0 if competing.enters[competitor] < step <= competing.leaves[competitor] else 1.0
             changes += 0.5 if competing.enters[competitor] <= step <= competing.leaves[competitor] else 0.0
         total += states * changes * (high[step] - low[step] + 1.0)
+    cut = max(0, min(high[0], high[final] - window) - low[0] + 1)  # each that the window is cut for
+    return float(total * (1.0 + cut))
+
+
+@borrowing
+def two_events_cost(competing: Undecided, low: Int64s, high: Int64s) -> float:
+    """The same for all pairs of instants of two events."""
+    return float((high[0] - low[0] + 1.0) * (high[1] - low[1] + 1.0) * (0.5 + (len(competing.event) + 3) // 4))
+
+
+@borrowing
+def pairs_are_cheaper(competing: Undecided, low: Int64s, high: Int64s, window: int) -> bool:
+    """Are all pairs of instants of two events tried in less time?"""
+    return two_events_cost(competing, low, high) < ONE_AT_A_TIME * summing_cost(competing, low, high, window)
+
+
+@borrowing
+def happened_cost(competing: Undecided, low: Int64s, high: Int64s, window: int) -> float:
+    """About how many steps it takes, several of which a processor does at once."""
+    final = len(low) - 1
+    if competing.bits < 0 or (final > 1 and competing.bits > MOST_BITS):
+        return np.inf
     if final == 2:  # run by run of the middle event
         ties, runs = 2.0 ** ties_of(competing), min(high[1] - low[1] + 1.0, 2.0 * len(competing.event) + 1.0)
         return float(runs * (len(competing.event) + 5.0 * ties) * 0.5 * (high[0] - low[0] + high[2] - low[2] + 2.0))
-    return float(
-        total * (1.0 + max(0, min(high[0], high[final] - window) - low[0] + 1))
-    )  # each that the window is cut for
+    summing = summing_cost(competing, low, high, window)
+    return min(summing, two_events_cost(competing, low, high)) if final == 1 else summing

@@ -110,7 +110,7 @@ def by_sums(
     slower = effort.tolerance > 0.0 and cost > SLOWER_BOUNDS * bounds_cost(low, high, window, wide) / VECTOR
     if slower and effort.ordered * at_most(timed, low, high, keys) <= effort.tolerance:
         return 0.0, len(wide), 0, OTHERWISE
-    needed = sums_for(competing, low, high)
+    needed = sums_for(competing, low, high, window)
     if needed > len(room.sums):
         return float(needed), 0, 0, NO_ROOM
     total, earliest, latest = by_who_happened(timed, competing, chosen, low, high, window, room)

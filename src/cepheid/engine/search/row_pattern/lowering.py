@@ -25,6 +25,7 @@ from cepheid.engine.values.compiled import Fragment
 from cepheid.engine.values.operators import whole
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES as EVERYWHERE
 from cepheid.language.evaluate import TAKING_TEXTS
 from cepheid.language.functions import find_function
 from cepheid.language.match_recognize import bound as b
@@ -260,8 +261,13 @@ class Lowering:
 
     def aggregate(self, node: b.Aggregated, limit: int | None = None) -> Lowered:
         """What the search keeps; with a limit, values above it need not be told apart."""
-        chosen = node.distinct or node.order or node.filtered
-        if chosen or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
+        if node.order or node.filtered or (node.distinct and node.function != "count"):
+            raise UnfitError
+        if node.distinct:
+            return self.distinct(node)
+        if node.function in EVERYWHERE and "spread" in EVERYWHERE[node.function].keeps:
+            return self.spread(node)
+        if node.function not in ("count", "sum", "avg", "mean", "min", "max"):
             raise UnfitError
         group, name, kind, keep = self.group(node.labels), "", WHOLE, j.KEEP_ROWS
         if node.arguments:
@@ -269,13 +275,9 @@ class Lowering:
             keep = {"min": j.KEEP_MIN, "max": j.KEEP_MAX, "count": j.KEEP_MIN}.get(node.function, j.KEEP_SUM)
         if node.function != "count":
             self.check_kept(name, kind, keep)
-        wanted = (keep, group, int(kind == REAL), name)
-        if wanted not in self.aggregates:
-            self.aggregates.append(wanted)
-        index = self.aggregates.index(wanted)
+        index, slot = self.keep((keep, group, int(kind == REAL), name))
         if node.function in ("min", "max"):
             return self.at_row(j.ASK_BEST, (index,), name), kind
-        slot = self.slot(f"aggregate {index}", 2)
         if limit is not None and node.function == "sum" and (pc.min(self.values[name]).as_py() or 0) < 0:
             limit = None
         bounded = (0, 0) if limit is None else (1, limit)
@@ -288,6 +290,44 @@ class Lowering:
             mean = f"({value} / counted[{slot}] if counted[{slot}] != 0 else nan)"
             return self.kept(key, DataType.FLOAT, (mean, empty)), REAL
         return self.kept(key, DataType.FLOAT if kind == REAL else DataType.INT, (value, empty)), kind
+
+    def distinct(self, node: b.Aggregated) -> Lowered:
+        """How many different values there are, if these are so few that their set is a number."""
+        name, kind = self.column(node.arguments[0])
+        if kind not in (WHOLE, STRING, TRUTH):
+            raise UnfitError
+        values = self.values[name].dictionary_encode()
+        if len(values.dictionary) > j.MOST_IN_SET:
+            raise UnfitError
+        codes = s.Call("code", (node.arguments[0],))  # no function of that name: the key of a column
+        if codes not in self.columns:
+            self.columns[codes] = f"column {len(self.columns)}", WHOLE
+            self.values[self.columns[codes][0]] = values.indices.cast(pa.int64())
+        index, slot = self.keep((j.KEEP_SET, self.group(node.labels), 0, self.columns[codes][0]))
+        self.ask(j.ASK_KEPT, slot, index, 1)
+        return self.kept(f"distinct {index}", DataType.INT, (f"counted[{slot}]", "False")), WHOLE
+
+    def spread(self, node: b.Aggregated) -> Lowered:
+        """How far values lie apart: the search keeps their mean, and next to it their spread."""
+        inner = node.arguments[0]
+        name, kind = self.column(inner)
+        if kind == WHOLE:
+            name, kind = self.column(s.Arithmetic("*", inner, s.Literal(1.0)))
+        if kind != REAL:
+            raise UnfitError
+        for keep in (j.KEEP_MEAN, j.KEEP_SPREAD):
+            index, slot = self.keep((keep, self.group(node.labels), 1, name))
+            self.ask(j.ASK_KEPT, slot, index, 1)
+        registers = {"spread": f"running[{index}]", "count": f"counted[{slot}]", "known": f"counted[{slot}]"}
+        source = EVERYWHERE[node.function].source(registers)
+        return self.kept(f"{node.function} {index}", DataType.FLOAT, source), REAL
+
+    def keep(self, wanted: tuple[int, int, int, str]) -> tuple[int, int]:
+        """An aggregate that the search keeps, and where it puts its numbers."""
+        if wanted not in self.aggregates:
+            self.aggregates.append(wanted)
+        index = self.aggregates.index(wanted)
+        return index, self.slot(f"aggregate {index}", 2)
 
     def check_kept(self, name: str, kind: str, keep: int) -> None:
         """UnfitError for aggregates that the search cannot keep: of other values, and sums that may pass 64 bits."""

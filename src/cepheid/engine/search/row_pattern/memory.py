@@ -26,7 +26,6 @@ from cepheid.engine.search.row_pattern.program import JUMP, KEYED, LOOP, SPLIT, 
 FIRST_VALUES, LAST_VALUES, FIRST_ROW, LAST_ROW, FIRST_LABEL, LAST_LABEL, LABEL_BACK = range(7)
 COUNTED, IS_KNOWN, TOTAL_WHOLE, TOTAL_REAL, BEST_VALUES, MATCH, HISTORY = range(7, 14)
 LABELLED, ONCE, LIMITED = 1, 2, 4  # of a history: are labels part of it, or each value once; times its limit
-MOST_ONCE = 62  # values whose set is a number
 NO_LIMIT = np.iinfo(np.int64).max
 
 ROOM = 1 << 10  # entries to begin with
@@ -269,7 +268,7 @@ def _with_order(part: tuple[int, int, int, int], codes: list[Int64s], judge: Pat
     kind, group, how, values = part
     different = int(codes[values].max(initial=0)) + 1 if values >= 0 else 1
     different *= judge.sets.shape[1] if how & LABELLED else 1
-    return kind, group, how if different <= MOST_ONCE else how & ~ONCE, values
+    return kind, group, how if different <= j.MOST_IN_SET else how & ~ONCE, values
 
 
 def _memory(parts: list[tuple[int, int, int, int]], relevant: Uint8Rows, codes: Int64Rows, room: int) -> Memory:
@@ -299,7 +298,7 @@ def _reads_of(judge: PathState, seen: Seen, label: int) -> list[_Read]:
             index, counts, bounded, most = place
             limit = most if bounded else NO_LIMIT
             found.append((COUNTED if counts else IS_KNOWN, index, limit, nothing))
-            if judge.aggregates[index, 0] == j.KEEP_SUM:
+            if judge.aggregates[index, 0] in (j.KEEP_SUM, j.KEEP_MEAN, j.KEEP_SPREAD, j.KEEP_SET):
                 found.append((TOTAL_REAL if judge.aggregates[index, 2] else TOTAL_WHOLE, index, limit, nothing))
         else:
             found += _reads_at(judge, label, what, place, names)

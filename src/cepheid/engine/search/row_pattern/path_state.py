@@ -13,10 +13,11 @@ import numpy as np
 
 from cepheid.engine.data.arrays import Float64Rows, Float64s, Int64Rows, Int64s, Uint8Rows
 from cepheid.engine.data.columns import Columns, PredicateCall
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.compile import inlined
 
-# Running aggregates that are kept.
-KEEP_SUM, KEEP_MIN, KEEP_MAX, KEEP_ROWS = range(4)
+# Running aggregates that are kept; a spread follows the mean of the same values, and a set has a bit for each value.
+KEEP_SUM, KEEP_MIN, KEEP_MAX, KEEP_ROWS, KEEP_MEAN, KEEP_SPREAD, KEEP_SET = range(7)
+MOST_IN_SET = 62  # values whose set is a number
 # What a condition asks for: a row, the label of a row, a sum or a count, the row of the least or greatest value.
 ASK_ROW, ASK_LABEL, ASK_KEPT, ASK_BEST = range(4)
 # At the beginning of `counted`: where the path begins and ends, its partition, the number of the match. The labels of
@@ -70,7 +71,7 @@ class Judging(NamedTuple):
     predicate: PredicateCall
 
 
-@borrowing
+@inlined
 def is_better(columns: Columns, real: int, values: int, row: int, other: int, least: bool) -> bool:
     """Is the value of a row less, or greater, than that of another one?"""
     if real:
@@ -80,7 +81,7 @@ def is_better(columns: Columns, real: int, values: int, row: int, other: int, le
     return bool(first < second if least else first > second)
 
 
-@borrowing
+@inlined
 def extend(judge: PathState, label: int, start: int, row: int) -> None:
     """The path grows by a row: what is kept of it, at its new position."""
     position = row - start
@@ -103,7 +104,18 @@ def extend(judge: PathState, label: int, start: int, row: int) -> None:
             if keep == KEEP_ROWS:
                 known += 1
             elif not judge.columns.null[nulls, row]:
-                if keep != KEEP_SUM:
+                if keep == KEEP_SET:
+                    bit = 1 << judge.columns.whole[values, row]
+                    known -= 1 if whole & bit else 0
+                    whole |= bit
+                elif keep in (KEEP_MEAN, KEEP_SPREAD):
+                    value = judge.columns.number[values, row]
+                    if keep == KEEP_MEAN:  # Welford's recurrence, in the steps of `language/aggregates.py`
+                        fraction = value if known == 0 else fraction + (value - fraction) / (known + 1)
+                    elif known > 0:
+                        mean = judge.kept_f[position - 1, index - 1]
+                        fraction += (value - mean) * (value - judge.kept_f[position, index - 1])
+                elif keep != KEEP_SUM:
                     if known == 0 or is_better(judge.columns, real, values, row, whole, keep == KEEP_MIN):
                         whole = row
                 elif real:
@@ -116,7 +128,7 @@ def extend(judge: PathState, label: int, start: int, row: int) -> None:
         judge.kept_f[position, index] = fraction
 
 
-@borrowing
+@inlined
 def place_of(judge: PathState, position: int, group: int, first: int, offset: int) -> int:
     """The position that FIRST or LAST means, -1 if there is none."""
     count = judge.counts[position, group]
@@ -126,7 +138,7 @@ def place_of(judge: PathState, position: int, group: int, first: int, offset: in
     return place
 
 
-@borrowing
+@inlined
 def hand_over(judge: PathState, label: int, start: int, row: int, low: int, high: int) -> None:
     """Puts what the condition of a label asks for where the predicate finds it; -1 for a row that is not there."""
     position = row - start
@@ -151,7 +163,7 @@ def hand_over(judge: PathState, label: int, start: int, row: int, low: int, high
             judge.counted[slot] = judge.labels[target - start] if start <= target <= row else -1
 
 
-@borrowing
+@inlined
 def holds_here(
     judge: PathState, predicate: PredicateCall, label: int, start: int, row: int, low: int, high: int, number: int
 ) -> bool:

@@ -24,6 +24,7 @@ from cepheid.engine.values.operators import fitting, listed, whole, without_nan
 from cepheid.engine.values.plain import sum_may_overflow
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES as EVERYWHERE
 from cepheid.language.match_recognize.aggregates import AGGREGATES, aggregate_of
 from cepheid.language.match_recognize.bound import (
     Aggregated,
@@ -162,7 +163,11 @@ class Points:
         rows = self.start[of] + found.places - self.offset[of]
         values = [whole(self.at_rows(part, rows, of), len(rows)) for part in node.arguments]
         kind = aggregate_type(node, [value.type for value in values], self.text)
-        if not (node.distinct or node.order or node.filtered):
+        plain = not (node.order or node.filtered)
+        if plain and node.distinct and node.function == "count" and _is_one_way(values[0].type):
+            codes = pc.fill_null(values[0].dictionary_encode().indices.cast(pa.int64()), -1)
+            return pa.array(different_values(np.array(codes.to_numpy(zero_copy_only=False)), first, last))
+        if plain and not node.distinct:
             done = _vectorised(node.function, values, first, last, kind)
             if done is not None:
                 return done
@@ -173,6 +178,21 @@ class Points:
 
 
 _COMPARING = ("min", "max", "min_by", "max_by")
+
+
+def _is_one_way(kind: pa.DataType) -> bool:
+    """Are two values of a type equal only if Arrow has them in the same way? 0.0 and -0.0 are not."""
+    tests = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
+    return any(test(kind) for test in tests)
+
+
+def _of_spread(function: str, spread: float, count: int) -> float | None:
+    """A deviation or a variance from the sum of squared distances (`language/aggregates.py`)."""
+    less = 0 if function.endswith("_pop") else 1
+    if count <= less:
+        return None
+    variance = spread / (count - less)
+    return float(variance**0.5) if function.startswith("stddev") else variance
 
 
 def aggregate_type(node: Aggregated, kinds: list[pa.DataType], text: str) -> pa.DataType:
@@ -237,6 +257,12 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
         if function == "sum":
             return without_nan(pa.array(sums, kind, mask=counts == 0))
         return without_nan(pa.array(sums.astype(np.float64) / np.maximum(counts, 1), mask=counts == 0))
+    if number and function in EVERYWHERE and "spread" in EVERYWHERE[function].keeps:
+        reals = pc.fill_null(value.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+        counts = np.empty(len(first), np.int64)
+        spread = spreads(np.array(reals), known & ~np.isnan(reals), first, last, counts)
+        found = [_of_spread(function, *each) for each in zip(spread.tolist(), counts.tolist(), strict=True)]
+        return without_nan(pa.array(found, kind))
     if function in _COMPARING:
         by = values[-1]
         if any(test(by.type) for test in (pa.types.is_boolean, pa.types.is_list, pa.types.is_null)):
@@ -281,6 +307,46 @@ def real_sums(values: Float64s, known: Bools, first: Int64s, last: Int64s, count
         end = max(end, last[point])
         sums[point], counts[point] = total, count
     return sums
+
+
+@kernel
+def spreads(values: Float64s, known: Bools, first: Int64s, last: Int64s, counts: Int64s) -> Float64s:
+    """The sum of squared distances from the mean, by Welford's recurrence, from the first to the last."""
+    found = np.zeros(len(first), np.float64)
+    mean, spread, count, begin, end = 0.0, 0.0, 0, -1, -1
+    for point in range(len(first)):
+        if first[point] != begin or last[point] < end:
+            mean, spread, count, begin, end = 0.0, 0.0, 0, first[point], first[point]
+        for index in range(end, last[point]):
+            if known[index]:
+                count += 1
+                if count == 1:
+                    mean = values[index]
+                else:
+                    distance = values[index] - mean
+                    mean += distance / count
+                    spread += distance * (values[index] - mean)
+        end = max(end, last[point])
+        found[point], counts[point] = spread, count
+    return found
+
+
+@kernel
+def different_values(codes: Int64s, first: Int64s, last: Int64s) -> Int64s:
+    """How many different codes there are in first:last for each point; -1 is none."""
+    found = np.zeros(len(first), np.int64)
+    seen = np.full(len(codes) + 1, -1, np.int64)  # for each code, the run of points that has met it last
+    count, run, begin, end = 0, -1, -1, -1
+    for point in range(len(first)):
+        if first[point] != begin or last[point] < end:
+            count, run, begin, end = 0, run + 1, first[point], first[point]
+        for index in range(end, last[point]):
+            if codes[index] >= 0 and seen[codes[index]] != run:
+                seen[codes[index]] = run
+                count += 1
+        end = max(end, last[point])
+        found[point] = count
+    return found
 
 
 @kernel

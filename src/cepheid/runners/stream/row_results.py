@@ -1,0 +1,235 @@
+"""Rows of the result of a row pattern, made by kernels of the rows that were sent (engine/incremental/row_measures.py).
+
+A measure that is more than a column of a row, a number or a label is computed from such values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.incremental import row_measures as m
+from cepheid.engine.incremental.arrow_memory import Exported
+from cepheid.engine.incremental.result_rows import (
+    COLUMNS,
+    COLUMNS_AT,
+    PART_RELEASE,
+    PARTS,
+    PARTS_AT,
+    RELEASE_OF_PART,
+    made_batch,
+    width_of,
+)
+from cepheid.engine.incremental.row_core import RowCore
+from cepheid.engine.incremental.row_push import FOUND, STEPS_FOUND
+from cepheid.engine.search.row_pattern.program import TAKE, Program
+from cepheid.engine.values.columnwise import value as column_of
+from cepheid.engine.values.operators import whole
+from cepheid.language import syntax as s
+from cepheid.language.match_recognize.bound import (
+    Aggregated,
+    BoundClause,
+    Column,
+    Labels,
+    MatchNumber,
+    Navigate,
+    RowLabel,
+    SequenceNumber,
+)
+from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
+from cepheid.runners.stream.event_log import Event, EventLog
+
+MANY_ROWS = 4_096  # of matches, each of which is a row of the result: a search for labels row by row may take long
+_NUMBERS = {MatchNumber: m.MATCH_NUMBER, SequenceNumber: m.ROW_NUMBER}
+
+
+class Leaf(NamedTuple):
+    """A value that a kernel finds: what it is, and of which column."""
+
+    spec: tuple[int, ...]
+    labels: Labels
+    column: str | None
+    kind: pa.DataType
+
+
+class RowResults:
+    """Makes rows of the result."""
+
+    def __init__(
+        self,
+        clause: BoundClause,
+        program: Program,
+        log: pa.Schema,
+        result: pa.Schema,
+        leaves: dict[s.Expression, Leaf],
+    ) -> None:
+        self.clause, self.result, self.leaves = clause, result, list(leaves.values())
+        self.places_of = {node: place for place, node in enumerate(leaves)}
+        measures = dict(clause.measures)
+        self.nodes = [measures.get(name, Column(name)) for name in result.names]
+        self.is_plain = self.nodes == list(leaves)
+        names = result.names if self.is_plain else [str(place) for place in range(len(leaves))]
+        self.schema = (
+            result if self.is_plain else pa.schema([*zip(names, (each.kind for each in self.leaves), strict=True)])
+        )
+        self._ask(program)
+        self._describe(log, names)
+        entries = (m.measure, m.find_values, m.make_values, m.make_dicts)
+        self._measure, self._find, self._make, self._make_dicts = (each.direct() for each in entries)
+
+    def _ask(self, program: Program) -> None:
+        """Says what `measured` is to find."""
+        clause = self.clause
+        taken = zip(program.kind.tolist(), program.label.tolist(), strict=True)
+        labels = [clause.labels[label] if kind == TAKE else None for kind, label in taken]
+        specs = np.array([leaf.spec for leaf in self.leaves], np.int64)
+        counts = [[leaf.labels is None or label in leaf.labels for label in labels] for leaf in self.leaves]
+        sets, excluded = np.array(counts, np.uint8), program.excluded.astype(np.int32)
+        self._kept: list[Any] = [specs, sets, excluded]
+        self.asked = asked = np.zeros(m.ASKED_SIZE, np.int64)
+        asked[m.VALUES], asked[m.STEPS_OF_PROGRAM] = len(self.leaves), len(labels)
+        asked[m.SPECS_AT], asked[m.SETS_AT], asked[m.EXCLUDED_AT] = (each.ctypes.data for each in self._kept)
+        asked[m.EACH_ROW] = int(clause.rows is not RowsPerMatch.ONE)
+        asked[m.OMITS_EMPTY] = int(clause.rows is RowsPerMatch.ALL_OMIT_EMPTY)
+        self._shown = np.zeros((0, len(self.leaves)), np.int64)
+
+    def _describe(self, log: pa.Schema, names: list[str]) -> None:
+        """Says where values are copied from, and what they are called."""
+        columns = np.zeros((len(self.leaves), m.OF_RESULT), np.int64)
+        for row, leaf in zip(columns, self.leaves, strict=True):
+            width, place = width_of(leaf.kind), 0 if leaf.column is None else log.get_field_index(leaf.column)
+            assert width is not None, "others are not copied"
+            row[:] = leaf.spec[0], place, width, pa.types.is_floating(leaf.kind)
+        own = [(id(name), id(leaf.column)) for name, leaf in zip(names, self.leaves, strict=True)]
+        labels = pa.record_batch({"label": pa.array(self.clause.labels, pa.string())})
+        memory, texts = Exported(labels), list(self.clause.labels)
+        addresses = np.array(own, np.int64)
+        self._kept += [columns, addresses, names, labels, memory, texts]
+        self.head = head = np.zeros(m.SHOWN_SIZE, np.int64)
+        head[COLUMNS], head[COLUMNS_AT], head[PART_RELEASE] = len(columns), columns.ctypes.data, RELEASE_OF_PART
+        head[m.NAMES_AT], head[m.NAMES], head[m.NOTHING] = memory.at, id(texts), id(None)
+        head[m.COLUMN_NAMES_AT] = addresses.ctypes.data
+
+    @classmethod
+    def of(cls, clause: BoundClause, program: Program, log: pa.Schema, result: pa.Schema) -> RowResults | None:
+        """None: some measures are more than values that kernels find."""
+        leaves: dict[s.Expression, Leaf] = {}
+        measures = dict(clause.measures)
+        for name in result.names:
+            if name not in measures:
+                leaves[Column(name)] = Leaf((m.OWN_ROW, 0, 0, 0, 0), None, name, log.field(name).type)
+                continue
+            for node in _leaves_of(measures[name]):
+                leaf = _leaf(node, log)
+                if leaf is None:
+                    return None
+                leaves[node] = leaf
+        if not leaves or any(not _is_copied(leaf.kind) for leaf in leaves.values()):
+            return None
+        nodes = [measures.get(name, Column(name)) for name in result.names]
+        if any(leaves[node].kind != field.type for node, field in zip(nodes, result, strict=True) if node in leaves):
+            return None
+        return cls(clause, program, log, result, leaves)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def fits(self, core: RowCore) -> bool:
+        """Can what is found be shown by kernels?"""
+        return self.asked[m.EACH_ROW] == 0 or bool(core.batch[STEPS_FOUND] <= MANY_ROWS)
+
+    def table(self, core: RowCore, log: EventLog) -> pa.Table:
+        """What is found as a table."""
+        shown, head = self._places(core), self.head
+        rows = len(shown)
+        if not rows:
+            return self.result.empty_table()
+        head[PARTS], head[PARTS_AT] = log.places()
+        found = np.empty((rows * len(self.leaves), 2), np.int64)
+        words = self._find(head, shown, rows, found)
+        if words < 0:
+            return self._computed(pa.Table.from_pylist(self._one_by_one(log, shown), self.schema))
+        batch = made_batch(head, words, self.schema, lambda: self._make(head, shown, rows, found))
+        return self._computed(pa.Table.from_batches([batch]))
+
+    def dicts(self, core: RowCore, log: EventLog) -> list[Event]:
+        """What is found as dicts."""
+        shown, head, made = self._places(core), self.head, list[Event]()
+        dicts = log.dicts
+        head[m.FIRST_DICT] = log.rows if dicts is None else log.starts[-1]
+        head[m.DICTS] = id(dicts)
+        if self._make_dicts(made, head, shown, len(shown)) < 0:
+            made = self._one_by_one(log, shown)
+        if self.is_plain:
+            return made
+        return self._computed(pa.Table.from_pylist(made, self.schema)).to_pylist()  # type: ignore[no-any-return]
+
+    def _places(self, core: RowCore) -> npt.NDArray[np.int64]:
+        """For each row of the result what it shows; that is told now."""
+        most = int(core.batch[FOUND])
+        if self.asked[m.EACH_ROW]:
+            most += int(core.batch[STEPS_FOUND])
+        if most > len(self._shown):
+            self._shown = np.zeros((2 * most, self._shown.shape[1]), np.int64)
+            self.asked[m.SHOWN_AT] = self._shown.ctypes.data
+        return self._shown[: self._measure(core.batch, self.asked)]
+
+    def _one_by_one(self, log: EventLog, shown: Int64s) -> list[Event]:
+        """The same for rows that came as dicts and in tables."""
+        made, names = [], self.schema.names
+        for places in shown.tolist():
+            row: Event = dict.fromkeys(names)
+            for name, leaf, place in zip(names, self.leaves, places, strict=True):
+                if place >= 0 and leaf.column is not None:
+                    known = log.value(place, leaf.column)
+                    row[name] = known if known == known else None  # what is not a number is NULL
+                elif place >= 0:
+                    row[name] = self.clause.labels[place] if leaf.spec[0] == m.LABEL else place
+            made.append(row)
+        return made
+
+    def _computed(self, leaves: pa.Table) -> pa.Table:
+        """The rows of the result, of the values that they are computed from."""
+        if self.is_plain:
+            return leaves
+
+        def resolve(node: s.Expression) -> Any:
+            return leaves.column(self.places_of[node]).combine_chunks()
+
+        columns = []
+        for node, field in zip(self.nodes, self.result, strict=True):
+            known = node in self.places_of
+            own = resolve(node) if known else whole(column_of(node, resolve, self.clause.text), leaves.num_rows)
+            columns.append(pa.nulls(leaves.num_rows, field.type) if pa.types.is_null(own.type) else own)
+        return pa.Table.from_arrays(columns, schema=self.result)
+
+
+def _leaves_of(node: s.Expression) -> list[s.Expression]:
+    """The parts of a measure that are of rows."""
+    if isinstance(node, Navigate | Aggregated | MatchNumber | SequenceNumber):
+        return [node]
+    return [leaf for child in s.children(node) for leaf in _leaves_of(child)]
+
+
+def _leaf(node: s.Expression, log: pa.Schema) -> Leaf | None:
+    if isinstance(node, MatchNumber | SequenceNumber):
+        return Leaf((_NUMBERS[type(node)], 0, 0, 0, 0), None, None, pa.int64())
+    if isinstance(node, Aggregated):
+        plain = not node.arguments and not node.distinct and not node.filtered
+        return Leaf((m.COUNT, 0, 0, 0, node.final), node.labels, None, pa.int64()) if plain else None
+    if not isinstance(node, Navigate):
+        return None
+    spec = (node.first, node.offset, node.shift, node.final)
+    if isinstance(node.inner, Column):
+        name = node.inner.name
+        return Leaf((m.OTHER_ROW, *spec), node.labels, name, log.field(name).type)
+    return Leaf((m.LABEL, *spec), node.labels, None, pa.string()) if isinstance(node.inner, RowLabel) else None
+
+
+def _is_copied(kind: pa.DataType) -> bool:
+    """Do kernels copy such values as they are?"""
+    changes = pa.types.is_large_string(kind) or (pa.types.is_floating(kind) and kind != pa.float64())
+    return width_of(kind) is not None and not changes

@@ -1,0 +1,153 @@
+"""Live row patterns and Flink patterns: shapes whose events kernels read and whose result rows kernels make."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid.flink import Pattern
+from cepheid.runners.live_search import SearchLive
+from cepheid.runners.stream import flink, rows
+
+KINDS = {"ts": pa.int64(), "k": pa.int64(), "price": pa.float64(), "name": pa.string(), "unread": pa.string()}
+SCHEMA = pa.schema(list(KINDS.items()))
+V = "PATTERN (A B+ C+) WITHIN 50 DEFINE B AS price < PREV(price), C AS price > PREV(price))"
+CLAUSES = {
+    "v-shape": "PARTITION BY k ORDER BY ts MEASURES FIRST(A.ts) AS begins, LAST(C.ts) AS ends " + V,
+    "texts": "PARTITION BY k ORDER BY ts MEASURES A.name AS one, C.name AS last, MATCH_NUMBER() AS number "
+    "PATTERN (A X*? C) WITHIN 20 DEFINE A AS name = 'a', C AS name = 'c')",
+    "computed": "PARTITION BY k ORDER BY ts MEASURES LAST(C.price) - A.price AS risen, COUNT(B.*) AS falls, "
+    "CLASSIFIER() AS label, upper(LAST(B.name)) AS name " + V,
+    "aggregates": "PARTITION BY k ORDER BY ts MEASURES AVG(B.price) AS mean, SUM(C.price) AS total " + V,
+    "no key": "ORDER BY ts MEASURES A.ts AS begins, PREV(A.ts) AS earlier, A.name AS named " + V,
+    "all rows": "PARTITION BY k ORDER BY ts MEASURES CLASSIFIER() AS label, MATCH_NUMBER() AS number, "
+    "COUNT(*) AS so_far, FINAL LAST(C.price) AS final_price, LAST(B.name) AS fell ALL ROWS PER MATCH " + V,
+    "unmatched": "PARTITION BY k ORDER BY ts MEASURES CLASSIFIER() AS label, FIRST(ts) AS begins "
+    "ALL ROWS PER MATCH WITH UNMATCHED ROWS " + V,
+    "empty": "PARTITION BY k ORDER BY ts MEASURES COUNT(*) AS number, LAST(A.name) AS name, MATCH_NUMBER() AS which "
+    "PATTERN (A*) WITHIN 20 DEFINE A AS name = 'a')",
+    "running mean": "PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, LAST(B.ts) AS ends "
+    "PATTERN (A B{2,5} C) WITHIN 50 DEFINE B AS AVG(B.price) < 0.6, C AS price > 0.6)",
+}
+a, b, c = ("name = 'a'", "name = 'b'", "name = 'c'")
+PATTERNS = {
+    "followed by": Pattern.begin("a").where(a).followed_by("b").where(b).within(20),
+    "any": Pattern.begin("a").where(a).followed_by_any("b").where(b).within(20),
+    "times": Pattern.begin("a").where(a).times(2).followed_by("b").where(b).within(20),
+    "optional": Pattern.begin("a").where(a).followed_by("b").where(b).optional().followed_by("c").where(c).within(20),
+    "not": Pattern.begin("a").where(a).not_followed_by("b").where(b).followed_by("c").where(c).within(20),
+    "one or more": Pattern.begin("a").where(a).followed_by("b").where("price > 0.5").one_or_more().within(10),
+}
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches stay in memory from the first event on."""
+    monkeypatch.setattr(rows, "MANY", 0)
+    monkeypatch.setattr(flink, "MANY", 0)
+
+
+def events(number: int, nan: bool = False) -> pa.Table:
+    """Events of few keys, one of them NULL; some have no price."""
+    draw = random.Random(number)
+    price = [draw.choice([None, *(draw.random() for _ in range(6))]) for _ in range(number)]
+    if nan:
+        price[number // 2] = float("nan")
+    columns: dict[str, Any] = {
+        "ts": [place // 2 for place in range(number)],
+        "k": [draw.choice([1, 2, None]) for _ in range(number)],
+        "price": price,
+        "name": [draw.choice(["a", "b", "c", "ä", None]) for _ in range(number)],
+        "unread": ["x"] * number,
+    }
+    return pa.table(columns, SCHEMA)
+
+
+def pieces(table: pa.Table, how: str) -> list[Any]:
+    """Dicts, tables, or both by turns."""
+    if how == "dicts":
+        return table.to_pylist()  # type: ignore[no-any-return]
+    tables = [table.slice(start, 29) for start in range(0, table.num_rows, 29)]
+    if how == "tables":
+        return tables
+    found: list[Any] = []
+    for number, each in enumerate(tables):
+        found += each.to_pylist() if number % 2 else [each]
+    return found
+
+
+def as_rows(found: Any) -> list[str]:
+    """Rows that can be compared."""
+    listed = found.to_pylist() if isinstance(found, pa.Table) else found
+    return [str({name: None if value != value else value for name, value in row.items()}) for row in listed]
+
+
+def check(query: Any, how: str, nan: bool = False, **options: Any) -> None:
+    """What is live is what a batch has, wherever the stream is cut, and the types are those of the batch."""
+    table = events(400, nan)
+    expected = cepheid.match(table, query, **options)
+    live = cepheid.live(query, SCHEMA, **options)
+    found, opened, sent = list[str](), 0, pieces(table, how)
+    for number, piece in enumerate(sent):
+        if number == len(sent) // 2:
+            live = cepheid.live(query, SCHEMA, state=live.save(), **options)
+        told = live.send(piece)
+        opened += live._opened is not None
+        if isinstance(told, pa.Table):
+            assert told.schema.equals(expected.schema)
+        found += as_rows(told)
+    assert isinstance(live, SearchLive)
+    found += as_rows(live.finish())
+    assert sorted(found) == sorted(as_rows(expected))
+    assert len(found) > 5
+    assert opened > len(sent) // 3, "most events go the short way"
+
+
+@pytest.mark.parametrize("how", ["dicts", "tables", "both"])
+@pytest.mark.parametrize("name", CLAUSES)
+def test_row_patterns_are_what_a_batch_has(name: str, how: str) -> None:
+    """Measures of every kind, keys that are NULL, and a column that the clause does not read."""
+    check(f"MATCH_RECOGNIZE ({CLAUSES[name]}", how)
+
+
+@pytest.mark.parametrize("name", ["v-shape", "computed", "all rows"])
+def test_what_is_not_a_number_is_null(name: str) -> None:
+    """A table with such a value, and rows of it in matches."""
+    check(f"MATCH_RECOGNIZE ({CLAUSES[name]}", "tables", nan=True)
+
+
+@pytest.mark.parametrize("how", ["dicts", "tables", "both"])
+@pytest.mark.parametrize("name", PATTERNS)
+def test_flink_patterns_are_what_a_batch_has(name: str, how: str) -> None:
+    """Steps with several events, without one, and with none."""
+    check(PATTERNS[name], how, partition_by=["k"])
+
+
+def test_a_state_is_saved_of_tables_with_columns_that_a_clause_does_not_read() -> None:
+    """The log has the columns that the clause needs; tables with more of them could not be put together."""
+    live = cepheid.live(f"MATCH_RECOGNIZE ({CLAUSES['v-shape']}", SCHEMA)
+    for piece in pieces(events(400), "tables"):
+        live.send(piece)
+    assert live.save()
+
+
+def test_explain_says_how_events_come_in() -> None:
+    """Where a live pattern is slow, it says why."""
+
+    def told(query: Any, **options: Any) -> str:
+        return cepheid.live(query, SCHEMA, **options).explain().partition("\nLive\n")[2]
+
+    fast = "  incremental: a call goes on where the search stopped\n  kernels read dicts and Arrow tables\n"
+    made = "  kernels make the rows of the result"
+    assert told(f"MATCH_RECOGNIZE ({CLAUSES['all rows']}") == fast + made
+    assert told(PATTERNS["times"], partition_by=["k"]) == fast + made
+    assert "a measure aggregates values" in told(f"MATCH_RECOGNIZE ({CLAUSES['aggregates']}")
+    looks_ahead = V.replace("B AS price < PREV(price)", "B AS price < NEXT(price)")
+    assert "a condition looks at later rows" in told(f"MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS x {looks_ahead}")
+    two_texts = V.replace("B AS price < PREV(price)", "B AS name < A.name")
+    assert "  replayed: a call takes up" in told(f"MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS x {two_texts}")
+    assert "a limit of time" in told(PATTERNS["times"], timeout=5)
