@@ -1,7 +1,8 @@
 """What a stream costs, with others of the same run: `python -m bench.streams PROGRAM`.
 
 - `queries`: the processor time of a micro-batch with 1, 10, 100 and 300 queries that share a state, without Spark.
-- `sase`: the same for 1, 10 and 100 sequences of three over 20 types and 1,000 keys, `--events` at a time.
+- `sase`: the same for 1, 10 and 100 sequences of three over 20 types and 1,000 keys, `--events` at a time, which differ in
+  types, windows or constants, under any match and next match, in turns.
 - `soak`: memory over many micro-batches with windows that pass, and the slope of it with its error, without Spark;
   with `--spark` that of the driver, its JVM and the Python workers.
 - `load`: one giant key, a million tiny ones, bursts, silence, disorder: throughput, state, books and a batch beside it;
