@@ -134,6 +134,9 @@ ALIKE: dict[str, Callable[[int], str]] = {
     "types": of_types,
     "types, next match": lambda number: of_next_match(of_types(number)),
     "windows": lambda number: THREE.format("T1", "T2", "T3", 0, SASE_WINDOW - number),
+    "windows, RETURN": lambda number: (
+        THREE.format("T1", "T2", "T3", 0, SASE_WINDOW - number) + " RETURN a.ts AS f, c.ts AS l"
+    ),
     "a.x > c": of_constant,
     "a.x > c, next match": lambda number: of_next_match(of_constant(number)),
     "a.x = c": lambda number: of_constant(number).replace(">", "="),

@@ -124,6 +124,12 @@ def test_a_first_event_decides_nothing_of_what_follows(condition: str, pattern: 
 
 
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+def test_a_query_may_read_columns_that_others_do_not() -> None:
+    text = "PATTERN SEQ(A a, B b) WHERE [id]{} WITHIN 6{}"
+    check({"few": text.format("", " RETURN a.ts AS f"), "more": text.format(" AND b.s > 'u'", "")}, events(), 60)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 def test_queries_that_search_by_themselves_keep_their_results_apart() -> None:
     text = "PATTERN SEQ(A a, B b) WHERE strict_contiguity {{ [id] AND {} }} WITHIN 6{}"
     asked = {"weak": text.format("a.x > 1", ""), "other": text.format("a.x > 1 AND a.x > 1", "")}

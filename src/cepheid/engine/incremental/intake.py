@@ -55,6 +55,7 @@ from cepheid.engine.values.constants import WithConstant, with_constant
 from cepheid.engine.values.constants import answers as answers_of
 from cepheid.engine.values.plain import columns_of
 from cepheid.language import syntax as s
+from cepheid.language.schema import Schema
 
 # What is known of a query: where its `head` is; which row of keys is its own (-1: it has no key); its conditions on all
 # events, and behind them those on first ones; does it need all events; its own numbers of keys, the shared numbers of
@@ -264,6 +265,7 @@ class Intake:
         self._queries = np.zeros((len(cores), OF_QUERY), np.int64)
         self._conditions: list[OneEventTest] = []
         conditions: dict[tuple[str, bool], int] = {}
+        schemas: list[Schema] = []  # of the query that each was found in, which knows the columns that it reads
         tests: list[tuple[int, int]] = []
         places: dict[KeyNumbers | None, int] = {keys: place for place, keys in enumerate(shared)}
         for query, core in zip(self._queries, cores, strict=True):
@@ -274,13 +276,14 @@ class Intake:
                     if key not in conditions:
                         conditions[key] = len(conditions)
                         self._conditions.append((place, component, part))
+                        schemas.append(core.plan.bound.schema)
                     tests.append((1 << place, conditions[key]))
                 ends.append(len(tests))
             query[HEAD], query[EVERY] = core.head.ctypes.data, core.every_event
             query[TESTS], query[FIRSTS], query[TESTS_END] = ends
             query[KEY_ROW] = places.get(core.reader.shared, -1)
         self._tests = np.array(tests or [(0, 0)], np.int64)
-        self._alone, self._alike = self._by_shape()
+        self._alone, self._alike = self._by_shape(schemas)
         self._heads = np.ascontiguousarray(self._queries[:, HEAD])
         self._numbered: list[tuple[Any, ...]] = [()] * len(cores)  # the numbers of keys, as the kernel knows them
         self._layouts: dict[tuple[str, Any], list[int]] = {}  # queries that read the same, by what that is
@@ -289,11 +292,11 @@ class Intake:
                 read = repr(core.form.layout), core.plan.bound.schema.lacks
                 self._layouts.setdefault(read, []).append(place)
 
-    def _by_shape(self) -> tuple[list[int], list[tuple[list[int], s.Comparison, list[Any]]]]:
+    def _by_shape(self, schemas: Sequence[Schema]) -> tuple[list[int], list[tuple[list[int], s.Comparison, list[Any]]]]:
         """The numbers of conditions that are evaluated one by one, and those that differ in a constant alone."""
         shapes: dict[str, list[tuple[int, WithConstant]]] = {}
-        for number, (_, component, part) in enumerate(self._conditions):
-            found = None if component.any else with_constant(of_any_variable(part), self._cores[0].plan.bound.schema)
+        for number, ((_, component, part), schema) in enumerate(zip(self._conditions, schemas, strict=True)):
+            found = None if component.any else with_constant(of_any_variable(part), schema)
             if found is not None:
                 shapes.setdefault(found.name, []).append((number, found))
         alike = [own for own in shapes.values() if len(own) > 1]

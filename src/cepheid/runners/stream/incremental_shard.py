@@ -320,40 +320,47 @@ class Resident:
 
     def _made_together(self, found: Sequence[tuple[int, list[Found]]]) -> dict[int, pa.RecordBatch]:
         """The rows of queries whose results look alike, made as one batch and cut: a batch costs more than few rows."""
-        alike: dict[tuple[int, bool, bool], list[tuple[int, PushedMatches]]] = {}
+        alike: dict[Hashable, list[tuple[int, PushedMatches]]] = {}
         for number, results in found:
-            rows_of, one = self.rows_of[number], results[0]
-            if rows_of is not None and len(results) == 1 and isinstance(one, PushedMatches):
-                key = id(rows_of), one.sizes is None, one.scores is None
-                alike.setdefault(key, []).append((number, one))
+            one = results[0]
+            if self._looks[number] is not None and len(results) == 1 and isinstance(one, PushedMatches):
+                alike.setdefault((self._looks[number], one.sizes is None), []).append((number, one))
         made: dict[int, pa.RecordBatch] = {}
         for each in alike.values():
             numbers, pushed = zip(*each, strict=True)
-            rows_of, start = self.rows_of[numbers[0]], 0
-            sizes = [len(one.known) for one in pushed]
-            if len(each) < 2 or sum(sizes) > MATCHES_AT_ONCE or not is_ready(sum(len(one.events) for one in pushed)):
+            sizes, start = [len(one.known) for one in pushed], 0
+            if len(each) < 2 or sum(sizes) > MATCHES_AT_ONCE:
                 continue
-            assert rows_of is not None
-            batch = rows_of.batch(self.log.places(), joined(pushed))
-            if batch is None:
-                continue
+            (batch,) = self._told(numbers[0], joined(pushed))
             for number, size in zip(numbers, sizes, strict=True):
                 made[number] = batch.slice(start, size)
                 start += size
         return made
 
     @cached_property
+    def _looks(self) -> list[int | None]:
+        """A number for what the rows of each query are made of; None: they are made by themselves."""
+        known: dict[Hashable, int] = {}
+        found: list[int | None] = []
+        for plan, worker_plan in zip(self.step.plans, self.step.shipments, strict=True):
+            bound = plan.bound
+            events = tuple((each.variable, each.kleene) for each in bound.positives)
+            shown = repr(bound.returns), worker_plan.schema, repr(worker_plan.plan.bound.schema)
+            plain = bound.summary is None and bound.forecast is None and not plan.is_lossy
+            look = (events, bound.is_linear, *shown)
+            found.append(known.setdefault(look, len(known)) if plain else None)
+        return found
+
+    @cached_property
     def rows_of(self) -> list[ResultRows | None]:
         """What makes the rows of each query that shows the events of its matches as they are."""
         found: list[ResultRows | None] = []
-        known: dict[Hashable, ResultRows] = {}  # queries whose results look alike have the same
         for plan, worker_plan in zip(self.step.plans, self.step.shipments, strict=True):
-            bound, groups = plan.bound, tuple(each.kleene for each in plan.bound.positives)
-            asked = (worker_plan.schema, bound.schema.time, worker_plan.plan.bound.schema.names, groups)
+            bound, groups = plan.bound, [each.kleene for each in plan.bound.positives]
+            names = worker_plan.plan.bound.schema.names
             own = None
             if bound.returns is None and bound.summary is None:
-                key = (*asked, bound.is_linear)
-                own = known.get(key) or known.setdefault(key, ResultRows(self.schema, *asked, bound.is_linear))
+                own = ResultRows(self.schema, worker_plan.schema, bound.schema.time, names, groups, bound.is_linear)
             found.append(own if own is not None and own.fits else None)
         return found
 
