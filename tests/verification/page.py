@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from verification import kept_cells
 from verification.areas import AREAS
 from verification.matrix import Cell
+from verification.run import KEPT, read_kept
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "verification.md"
-KEPT = HERE / "record.json"
 MUTATIONS = HERE / "mutations.json"  # by change: the target, what caught it, and the reason if nothing can
 # The tables of the page: a title, and the dimensions of rows and columns. Each adds up the cells that it does not show.
 TABLES = {
@@ -217,9 +217,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--record", type=Path, default=Path("build/verification"))
     record = parser.parse_args().record
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"areas": {}, "cells": {}}
+    kept = read_kept()
     add_cases(kept["areas"], lines_of(record / "cases.jsonl"))
     add_cells(kept["cells"], lines_of(record / "cells.jsonl"))
+    for name, seed in kept["seeds"].items():
+        seeds = [line["seed"] for line in lines_of(record / f"{name}.jsonl")]
+        kept["seeds"][name] = max(seed, *seeds, 0)
     by_cell = kept_cells.read()
     kept_cells.add(by_cell, lines_of(record / "cells.jsonl"))
     kept_cells.write(by_cell)

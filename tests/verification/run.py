@@ -3,9 +3,10 @@
     make verify MINUTES=60
     python tests/verification/run.py --minutes 60 [--area "row patterns"] [--record build/verification]
 
-Each round takes the area that is furthest behind, with a seed of its own. `cases.jsonl` in the record's folder has a
-line for each run of a property; `failures` has the smallest failing case of each property, with the command that draws
-it again. The exit code is 1 if the newest run of any property failed.
+Each round takes the area that is furthest behind, with a seed of its own. What page.py has added up in record.json
+counts, too, so that a fresh clone draws no seed again. `cases.jsonl` in the record's folder has a line for each run of
+a property; `failures` has the smallest failing case of each property, with the command that draws it again. The exit
+code is 1 if the newest run of any property failed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from verification.areas import AREAS, Area
 
+KEPT = Path(__file__).parent / "record.json"  # what page.py added up, kept with the sources
 ROUND = 300.0  # seconds that a round should take, so that all areas have their turn in half an hour
 MOST, FEWEST = 2000, 4  # cases of one property in one round
 
@@ -38,9 +40,17 @@ def lines_of(record: Path) -> list[Line]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def progress(lines: Iterable[Line]) -> dict[str, int]:
+def read_kept() -> dict[str, Any]:
+    """What earlier sessions added up: areas, tables of cells, and the last seeds."""
+    empty: dict[str, Any] = {"areas": {}, "cells": {}, "seeds": {}}
+    return empty | (json.loads(KEPT.read_text()) if KEPT.exists() else {})
+
+
+def progress(kept: dict[str, Any], lines: Iterable[Line]) -> dict[str, int]:
     """Cases drawn so far, by area."""
     drawn: dict[str, int] = defaultdict(int)
+    for name, area in kept.items():
+        drawn[name] = area["cases"]
     for line in lines:
         drawn[line["area"]] += line["cases"]
     return drawn
@@ -134,11 +144,11 @@ def verify(areas: list[Area], minutes: float, record: Path) -> list[Line]:
     """Rounds until the time is over; the lines of all of them."""
     record.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + 60 * minutes
-    lines = lines_of(record)
-    seed = max((line["seed"] for line in lines), default=0)
+    lines, kept = lines_of(record), read_kept()
+    seed = max((line["seed"] for line in lines), default=kept["seeds"].get("cases", 0))
     found: list[Line] = []
     while areas and time.monotonic() < deadline:
-        drawn = progress(lines)
+        drawn = progress(kept["areas"], lines)
         area = min(areas, key=lambda each: drawn[each.name] / each.wanted)
         seed += 1
         cases = cases_of_next_round(area, lines)
@@ -162,7 +172,7 @@ def report(areas: list[Area], record: Path) -> int:
     """Prints the state of every area; the number of properties whose newest run failed."""
     lines = lines_of(record)
     newest: dict[tuple[str, str], bool] = {(line["area"], line["property"]): line["failed"] for line in lines}
-    drawn = progress(lines)
+    drawn = progress(read_kept()["areas"], lines)
     for area in areas:
         properties = [key for key in newest if key[0] == area.name]
         failing = [name for key, failed in newest.items() for name in key[1:] if failed and key[0] == area.name]
