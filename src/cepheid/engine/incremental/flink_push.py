@@ -19,11 +19,11 @@ from cepheid.engine.kernels.conditions import Scratch
 from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int64_row, int64_rows, uint8_rows
 from cepheid.engine.program.tables import Program
+from cepheid.engine.search.flink.deadlines import look_for_nearest
 from cepheid.engine.search.flink.kernel import (
     SEEKING,
     find_nodes,
     keep_marked,
-    look_for_nearest,
     mark_nodes,
     pass_time,
     resume,
@@ -38,6 +38,7 @@ from cepheid.engine.search.flink.machine import (
     COMPLETE,
     EVENTS_REPORTED,
     FAILURE,
+    GIVEN_UP,
     HEAD,
     LATEST,
     MOST_REPORTS,
@@ -349,6 +350,7 @@ def hand_back(head: Int64s, counts: Int64s, needed: int) -> int:
     head[REPORTED_RUNS], head[REPORTED_EVENTS] = counts[REPORTS], counts[EVENTS_REPORTED]
     if counts[FAILURE]:
         head[NEEDED] = counts[FAILURE]
+        counts[GIVEN_UP] = 0  # they stand where other keys put theirs
         return FAILED
     if needed in (DONE, A_LOOK, COLLECTION):
         return USED
