@@ -1,7 +1,7 @@
 """Draws cases of every area for as long as is asked, goes on where it stopped, and says what it found.
 
     make verify MINUTES=60
-    python tests/verification/run.py --minutes 60 [--area "row patterns"] [--record build/verification]
+    python tests/verification/run.py --minutes 60 [--area "row patterns"] [--only many] [--record build/verification]
 
 Each round takes the area that is furthest behind, with a seed of its own. What page.py has added up in record.json
 counts, too, so that a fresh clone draws no seed again. `cases.jsonl` in the record's folder has a line for each run of
@@ -70,7 +70,7 @@ def cases_of_next_round(area: Area, lines: Iterable[Line]) -> dict[str, int]:
     return wanted
 
 
-def run_round(area: Area, seed: int, cases: dict[str, int], record: Path, deadline: float) -> list[Line]:
+def run_round(area: Area, seed: int, cases: dict[str, int], record: Path, deadline: float, only: str) -> list[Line]:
     """Runs the properties of an area once, in a process of its own, and adds their lines to the record."""
     fresh, asked = record / "round.jsonl", record / "asked.json"
     fresh.unlink(missing_ok=True)
@@ -96,7 +96,8 @@ def run_round(area: Area, seed: int, cases: dict[str, int], record: Path, deadli
         f"--cases-record={fresh}",
         f"--hypothesis-seed={seed}",
     ]
-    command += (["-k", area.chosen] if area.chosen else []) + list(area.tests)
+    chosen = " and ".join(f"({each})" for each in (area.chosen, only) if each)
+    command += (["-k", chosen] if chosen else []) + list(area.tests)
     environment = {
         **os.environ,
         **area.environment,
@@ -140,7 +141,7 @@ def commit() -> str:
     return found.stdout.strip()
 
 
-def verify(areas: list[Area], minutes: float, record: Path) -> list[Line]:
+def verify(areas: list[Area], minutes: float, record: Path, only: str = "") -> list[Line]:
     """Rounds until the time is over; the lines of all of them."""
     record.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + 60 * minutes
@@ -152,7 +153,7 @@ def verify(areas: list[Area], minutes: float, record: Path) -> list[Line]:
         area = min(areas, key=lambda each: drawn[each.name] / each.wanted)
         seed += 1
         cases = cases_of_next_round(area, lines)
-        new = run_round(area, seed, cases, record, min(deadline, time.monotonic() + 5 * ROUND))
+        new = run_round(area, seed, cases, record, min(deadline, time.monotonic() + 5 * ROUND), only)
         lines, found = lines + new, found + new
         failed = [line["property"] for line in new if "failure" in line]
         total = drawn[area.name] + sum(line["cases"] for line in new)
@@ -190,10 +191,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--area", action="append", choices=[area.name for area in AREAS], help="only these areas")
+    parser.add_argument("--only", default="", help="only properties with such names, as for pytest -k")
     parser.add_argument("--record", type=Path, default=Path("build/verification"))
     asked = parser.parse_args()
     areas = [area for area in AREAS if not asked.area or area.name in asked.area]
-    verify(areas, asked.minutes, asked.record)
+    verify(areas, asked.minutes, asked.record, asked.only)
     raise SystemExit(1 if report(areas, asked.record) else 0)
 
 
