@@ -20,6 +20,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,9 +195,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--area", action="append", choices=[area.name for area in AREAS], help="only these areas")
     parser.add_argument("--only", default="", help="only properties with such names, as for pytest -k")
+    parser.add_argument("--first", type=int, help="cases of each property in the first round")
     parser.add_argument("--record", type=Path, default=Path("build/verification"))
     asked = parser.parse_args()
     areas = [area for area in AREAS if not asked.area or area.name in asked.area]
+    if asked.first:
+        areas = [replace(area, first=asked.first) for area in areas]
     verify(areas, asked.minutes, asked.record, asked.only)
     raise SystemExit(1 if report(areas, asked.record) else 0)
 
