@@ -74,6 +74,14 @@ MISSING = {
         "PATTERN SEQ(A a, B b, C c) WHERE a.x = b.x AND b.x = c.x WITHIN 9 THRESHOLD 0.01",
         {"A1 B1 C1": "- 2 3, 1 - 3, 1 2 3", "A1 B1 C2": "1 - 3", "A1 C2": "1 - 2", "A1 B2 C1": "1 - 3"},
     ),
+    "a gap that is too short": (  # for b to be in it: 0.039 after one step, 0.063 after two
+        "PATTERN SEQ(A a, B b, C c) WITHIN 9 THRESHOLD 0.05",
+        {"A1 C1": "", "A1 D0 C1": "1 - 3", "A1 A1 C1": "1 - 3", "A1 A1 B1 C1": "- 3 4, 1 - 4, 1 3 4, 2 - 4, 2 3 4"},
+    ),
+    "equal values of any type": (
+        "PATTERN SEQ(ANY(A, B) a, C c, D d) WHERE [k] WITHIN 9 THRESHOLD 0.3",
+        {"A1u C1u D1u": "1 2 3", "A1u C1v D1v": "", "A1u B1v C1v D1v": "2 3 4", "A1u C1u C1v D1u": "1 2 4"},
+    ),
     "between what was seen": (
         "PATTERN SEQ(A a, !(N n), B b, C c) WITHIN 9 THRESHOLD 0.01",
         {"A1 N1 C0": "", "A1 C0": "1 - 2", "N1 A1 C1": "2 - 3", "A1 C1 N1": "1 - 2"},
