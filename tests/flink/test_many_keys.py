@@ -41,6 +41,20 @@ def test_flink_patterns_over_many_keys(seed: int, partial: bool) -> None:
 test_flink_patterns_over_many_keys.cases_each = KEYS  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("engine", [*FLINK_ENGINES, "live"])
+def test_time_passes_once_for_all_events_of_an_instant(engine: str) -> None:
+    """At 3 nothing is given up, as b may still come. With d, the run waits for c, which is due at 3, and c comes."""
+    pattern = Pattern.begin("a").where("name = 'a'").next("b").where("name = 'b'").optional()
+    pattern = pattern.followed_by("c").where("name = 'c'").within(1, between_events=True)
+    events = [{"ts": at, "name": name, "price": 0.0, "key": 0} for at, name in ((2, "a"), (3, "d"), (3, "c"), (9, "d"))]
+    if engine == "live":
+        live = cepheid.live(pattern, COLUMNS, type=None)
+        found = [row for event in events for row in live.send(event)] + list(live.finish())
+    else:
+        found = cepheid.match(pa.Table.from_pylist(events, COLUMNS), pattern, type=None, engine=engine).to_pylist()
+    assert [(row["a"]["ts"], row["c"]["ts"]) for row in found] == [(2, 3)]
+
+
 @pytest.mark.parametrize("engine", FLINK_ENGINES)
 def test_a_match_is_reported_before_the_run_that_it_waited_for(engine: str) -> None:
     """Flink's operator hands on what `advanceTime` completes, then what it gives up."""

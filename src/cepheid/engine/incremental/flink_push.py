@@ -47,6 +47,7 @@ from cepheid.engine.search.flink.machine import (
     NOBODY,
     NODE,
     NODES,
+    PASSED,
     PHASE,
     PRESENT,
     REPORTS,
@@ -307,6 +308,7 @@ def begun_key(head: Int64s, key: int) -> bool:
     for number in range(KEY_WIDTH):
         counts[number] = 0
     counts[NEAREST] = counts[QUEUED] = LATEST
+    counts[PASSED] = -LATEST
     if not moved_block(head, counts, RUNS_AT, RUN_ROOM, 0, head[FAN] + 3):
         return False
     arena = TABLES + 3 * ARENA
@@ -365,7 +367,8 @@ def walk_event(head: Int64s) -> int:
     """Lets the runs of the key at work do what they do with the event at work; what hinders it, or USED."""
     key, row = head[KEY_AT_WORK], head[ROW_AT_WORK]
     machine, conditions, predicate = machine_at(head), conditions_at(head), function_at(head[PREDICATE_AT])
-    events, out = events_at(head, row_at(head, TIMES)[row]), reported_at(head)
+    # Other events of this instant may come: what is due with it is given up when time passes.
+    events, out = events_at(head, row_at(head, TIMES)[row] - 1), reported_at(head)
     needed = A_LOOK
     while needed != DONE:
         room = room_at(head, key)

@@ -46,6 +46,7 @@ from cepheid.engine.search.flink.machine import (
     NOBODY,
     NODE,
     NODES,
+    PASSED,
     PAST_LAST,
     PHASE,
     PRESENT,
@@ -390,10 +391,12 @@ def walk_on(
             seen += 1 + counts[TAIL] - counts[HEAD]
         row = counts[AT_ROW]
         if counts[PHASE] == PASSING:
-            if counts[NEAREST] <= time[row] or counts[ARRIVED] or counts[COMPLETE] or counts[GIVEN_UP]:
+            due = counts[NEAREST] <= time[row] or counts[ARRIVED] or counts[COMPLETE] or counts[GIVEN_UP]
+            if due and time[row] > counts[PASSED]:  # once for all events of an instant, as Flink's operator does
                 needed = pass_time(machine, time, room, out, partition, time[row])
             if needed != DONE or counts[FAILURE]:
                 return int(needed)
+            counts[PASSED] = time[row]
             begin_extending(machine, events, room)
         if counts[PHASE] == EXTENDING:
             needed = extend(machine, conditions, predicate, events, room)
@@ -420,7 +423,7 @@ def walk_on(
 def clear(counts: Int64s, row: int) -> None:
     """Begins with a partition at a row."""
     counts[HEAD] = counts[TAIL] = counts[COMPLETE] = counts[NODES] = counts[ARRIVED] = counts[GIVEN_UP] = 0
-    counts[NEAREST], counts[PRESENT], counts[COLLECT_AT] = LATEST, 0, COLLECT
+    counts[NEAREST], counts[PRESENT], counts[COLLECT_AT], counts[PASSED] = LATEST, 0, COLLECT, -LATEST
     counts[PHASE], counts[AT_ROW] = SEEKING, row
 
 

@@ -104,6 +104,7 @@ ROW, BEFORE, STEP, LENGTH = range(4)  # the first three as in entries of a match
     PRESENT,  # a bit for each state in which a run may wait
     PHASE,  # what is done with the event at hand
     AT_ROW,
+    PASSED,  # the instant up to which time has passed
     GIVEN_UP,  # runs that are to be reported as given up: the last rows of `arrived`, from its end
     # While runs are extended:
     AT,  # the run to be extended next
@@ -113,7 +114,7 @@ ROW, BEFORE, STEP, LENGTH = range(4)  # the first three as in entries of a match
     # What may be at most:
     MOST_RUNS,  # at a time
     MOST_REPORTS,
-) = range(20)
+) = range(21)
 
 
 def make_room(fan: int, compiled: CompiledProgram, limits: Limits) -> Room:
