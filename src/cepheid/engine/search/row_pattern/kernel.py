@@ -488,7 +488,7 @@ def searched(
                 rows.matched[partition] = max(rows.matched[partition], start + length - 1)
             add(results, start, length, scratch.path, length)
             if onward < 0:
-                return -onward
+                return int(-onward)
             number += 1
             rows.number[partition] = number
         rows.begin[partition] = onward

@@ -56,9 +56,9 @@ def compile_pattern(
     """
     place = {label: number for number, label in enumerate(labels)}
     steps = [_step(state, place) for state in lower_rows(pattern).states]
-    for number, (kind, *targets, label, exits, _) in enumerate(steps):
-        if kind == LOOP and label == -1 and min(targets) == number - 1 and steps[exits][0] == TAKE:
-            steps[number][3] = PASSES
+    for number, step in enumerate(steps):
+        if step[0] == LOOP and step[3] == -1 and min(step[1:3]) == number - 1 and steps[step[4]][0] == TAKE:
+            step[3] = PASSES
     table = np.array(steps, np.int32).T
     lasting, numbered, brief = (
         _forgetful(steps, {place[label] for label in looks_back})
