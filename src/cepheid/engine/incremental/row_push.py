@@ -67,6 +67,9 @@ NEW_TEXTS, OUT, STEPS, ALL_HEADS, QUEUE = range(10, 15)
 IN_BATCH = 9
 BATCH_SIZE = IN_BATCH + 45
 
+# How a partition stands, as `forgotten` says.
+HAD_ROWS, HAS_ROWS, BEGINS_AT, MATCHES, MATCHED_TO, STANDS_WHOLE, OF_STANDING = range(7)
+
 # What a call returns: all is done; what hinders a partition; whether AFTER MATCH SKIP failed, and why, from 10 on.
 ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, TOO_MANY_OPEN = range(8)
 SKIPS = 10
@@ -511,6 +514,42 @@ def dropped(head: Int64s, rows: int) -> int:
     return 0
 
 
+@kernel
+def forgotten(batch: Int64s, which: Uint8s, stands: Int64Rows) -> int:
+    """Forgets the rows of all partitions that no later match needs, and notes in `which` those that stay in the log.
+
+    Says of each partition how many rows it had and has, and where its search stands, as `Resume` does.
+    """
+    place = IN_BATCH + 3 * ALL_HEADS
+    heads = int64_row(batch[place], batch[place + 2])
+    for partition in range(len(stands)):
+        head, own = int64_row(heads[partition], HEAD_SIZE), stands[partition]
+        unused, numbers = max(head[BEGIN] - batch[BACK], 0), whole_row(head, NUMBERS)
+        own[HAD_ROWS], own[HAS_ROWS] = head[HIGH], head[HIGH] - unused
+        if unused > 0:
+            drop_rows(head, unused)
+        for row in range(head[HIGH]):
+            which[numbers[row]] = 1
+        own[BEGINS_AT], own[MATCHES], own[MATCHED_TO] = head[BEGIN], head[MATCH], head[MATCHED]
+        own[STANDS_WHOLE] = byte_row(head, IS_WHOLE)[0]
+    return 0
+
+
+@kernel
+def renumbered(batch: Int64s, parts: int, numbers: Int64s) -> int:
+    """Rows of so many partitions have other numbers in the log from here on."""
+    place = IN_BATCH + 3 * ALL_HEADS
+    heads = int64_row(batch[place], batch[place + 2])
+    for partition in range(parts):
+        head = int64_row(heads[partition], HEAD_SIZE)
+        own = whole_row(head, NUMBERS)
+        for row in range(head[HIGH]):
+            own[row] = numbers[own[row]]
+    return 0
+
+
 push_rows = Entry(pushed_rows)
 pass_windows = Entry(passed_windows)
 drop = Entry(dropped)
+forget = Entry(forgotten)
+renumber = Entry(renumbered)

@@ -5,6 +5,7 @@ A measure that is more than a column of a row, a number or a label is computed f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,8 +43,10 @@ from cepheid.language.match_recognize.bound import (
 )
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
 from cepheid.runners.stream.event_log import Event, EventLog
+from cepheid.runners.stream.row_values import Values, scalar_measure
 
 MANY_ROWS = 4_096  # of matches, each of which is a row of the result: a search for labels row by row may take long
+FEW = 64  # rows of the result that are computed as plain Python
 _NUMBERS = {MatchNumber: m.MATCH_NUMBER, SequenceNumber: m.ROW_NUMBER}
 
 
@@ -76,10 +79,19 @@ class RowResults:
         self.schema = (
             result if self.is_plain else pa.schema([*zip(names, (each.kind for each in self.leaves), strict=True)])
         )
+        self._scalars = None if self.is_plain else self._as_scalars()
         self._ask(program)
         self._describe(log, names)
         entries = (m.measure, m.find_values, m.make_values, m.make_dicts)
         self._measure, self._find, self._make, self._make_dicts = (each.direct() for each in entries)
+
+    def _as_scalars(self) -> list[Callable[[Values], Any]] | None:
+        """What the columns of the result compute from the values of a row; None: Arrow computes some of them."""
+        leaves, text = self.schema.empty_table(), self.clause.text
+        pairs = zip(self.nodes, self.result, strict=True)
+        found = [scalar_measure(node, field.type, self.places_of, leaves, text) for node, field in pairs]
+        known = [each for each in found if each is not None]
+        return known if len(known) == len(found) else None
 
     def _ask(self, program: Program) -> None:
         """Says what `measured` is to find."""
@@ -165,6 +177,10 @@ class RowResults:
             made = self._one_by_one(log, shown)
         if self.is_plain:
             return made
+        if self._scalars is not None and len(made) <= FEW:
+            columns = [*zip(self.result.names, self._scalars, strict=True)]
+            values = [[*row.values()] for row in made]
+            return [{name: compute(row) for name, compute in columns} for row in values]
         return self._computed(pa.Table.from_pylist(made, self.schema)).to_pylist()  # type: ignore[no-any-return]
 
     def _places(self, core: RowCore) -> npt.NDArray[np.int64]:

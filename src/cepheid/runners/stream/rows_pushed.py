@@ -71,23 +71,8 @@ class PushedRows(PushedSearch):
 
     def forget(self) -> None:
         """Leaves out the rows that no later match needs, and partitions without rows."""
-        core, which = self.core, np.zeros(self.log.rows, bool)
-        resume: dict[Key, Resume] = {}
-        for key, part in list(core.parts.items()):
-            kept = core.kept(part)
-            if kept == part.size and not self.remembers:
-                del core.parts[key]
-                continue
-            which[part.numbers(kept, part.size)] = True
-            resume[key] = part.resume(kept)
-            core.shorten(part, kept)
-        core.number_parts()
-        numbers = np.cumsum(which) - 1
-        for part in core.parts.values():
-            own = part.numbers(0, part.size)
-            own[:] = numbers[own]
+        which, self.saved = self.core.forget(self.log.rows, self.remembers)
         self.log.keep(which)
-        self.saved = resume
 
     def retained(self, place: Place) -> Retained:
         """The rows that a later match may need, and where the search of each partition goes on."""
