@@ -20,7 +20,7 @@ from cepheid.engine.data.columns import storage
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental.row_conditions import of_rows
-from cepheid.engine.incremental.row_parts import NewParts, Part, write_table
+from cepheid.engine.incremental.row_parts import NewParts, Part, Standing, write_table
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.memory import address_of
 from cepheid.engine.search.row_pattern.arrange import Arranged, window_times
@@ -120,6 +120,7 @@ class RowCore:
         self._new: tuple[int, NewParts] | None = None
         self.batch = np.zeros(r.BATCH_SIZE, np.int64)
         self.batch[r.BACK] = self.back
+        self.gathered = np.zeros(0, np.int64)
         self._place_heads(np.zeros(16, np.int64), np.zeros((16, 2), np.int64))
         self._results(np.zeros((RESULT_ROOM, 4), np.int64), np.zeros(4 * RESULT_ROOM, np.int32))
 
@@ -206,6 +207,10 @@ class RowCore:
         self.heads, self.queue = heads, queue
         write_table(self.batch, r.IN_BATCH + 3 * r.ALL_HEADS, heads)
         write_table(self.batch, r.IN_BATCH + 3 * r.QUEUE, queue)
+        gathered = np.zeros(len(heads), np.int64)
+        gathered[: len(self.gathered)] = self.gathered
+        self.gathered = gathered
+        write_table(self.batch, r.IN_BATCH + 3 * r.GATHERED_PARTS, gathered)
 
     # --- partitions -------------------------------------------------------------------------------------------------
 
@@ -466,18 +471,14 @@ class RowCore:
         if rows:
             self.drop(part.head, rows)
 
-    def forget(self, rows: int, remembers: bool) -> tuple[npt.NDArray[np.bool_], dict[Key, Resume]]:
+    def forget(self, rows: int, remembers: bool) -> tuple[npt.NDArray[np.bool_], Standing]:
         """Forgets what no later match needs; which of so many rows are left, and where each partition goes on.
 
         A partition without rows stays for a while: most of them have rows again soon.
         """
         which, stands = np.zeros(rows, np.uint8), np.zeros((len(self.by_number), r.OF_STANDING), np.int64)
         self._forget(self.batch, which, stands)
-        resume = {
-            key: Resume(begin, match, matched, bool(whole))
-            for key, (_, rows, begin, match, matched, whole) in zip(self.keys, stands.tolist(), strict=True)
-            if rows or remembers
-        }
+        standing = Standing(self.keys.copy(), stands, remembers)
         idle = [] if remembers else np.flatnonzero(stands[:, r.HAD_ROWS] == 0).tolist()
         if 4 * len(idle) > len(self.keys):
             for number in idle:
@@ -485,7 +486,7 @@ class RowCore:
             self.number_parts()
         kept = which.view(np.bool_)
         self._renumber(self.batch, len(self.by_number), np.cumsum(kept) - 1)
-        return kept, resume
+        return kept, standing
 
     def check_limit(self, keys: Sequence[Key], limit: int | None) -> None:
         """An error if too many rows of a partition are undecided."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import row_push as r
-from cepheid.engine.search.row_pattern.finalized import Resume
+from cepheid.engine.search.row_pattern.finalized import Key, Resume
 from cepheid.engine.search.row_pattern.run import FAILURES, FAILURES_PER_ROW
 
 _BY_ROW = (r.HOLDS, r.NULL, r.WHOLE, r.NUMBER)  # a row of the table for each column
@@ -62,6 +62,23 @@ class _Tables(dict[int, npt.NDArray[Any]]):
         table = self.words[first:end].view(kind)[:size].reshape(shape)
         self[number] = table
         return table
+
+
+class Standing(NamedTuple):
+    """Where the search of each partition goes on, as `forgotten` says; few ever ask for it."""
+
+    keys: list[Key]
+    stands: npt.NDArray[np.int64]
+    remembers: bool  # partitions without rows, too
+
+    def resume(self) -> dict[Key, Resume]:
+        """The same by key."""
+        found = zip(self.keys, self.stands.tolist(), strict=True)
+        return {
+            key: Resume(begin, match, matched, bool(whole))
+            for key, (_, rows, begin, match, matched, whole) in found
+            if rows or self.remembers
+        }
 
 
 class Part:

@@ -44,10 +44,11 @@ REGISTER_COUNT, BITS, LASTING, ACTIVE, FIXED, PREDICATE_AT, SELF = range(17, 24)
 # Where conditions on rows alone are judged here: labels, those with such conditions as bits (the last one: may a match
 # begin?), and up to which row that is done.
 LABELS, TESTED, JUDGED = range(24, 27)
-# The partition's own number; does it wait in the queue of windows that pass? Room for a flag and three addresses.
-OWN_NUMBER, QUEUED, BEYOND_64_BITS, COLUMNS_OF_ROWS = range(27, 31)
+# The partition's own number; does it wait in the queue of windows that pass, or to be searched? Room for a flag and
+# three addresses.
+OWN_NUMBER, QUEUED, GATHERED, BEYOND_64_BITS, COLUMNS_OF_ROWS = range(27, 32)
 # Tables, three numbers for each: the address, rows and columns. First those that all partitions share.
-TABLES = 33
+TABLES = 34
 KIND, LEFT, RIGHT, LABEL, EXIT, EXCLUDED, MEMORY_OF, ALWAYS, SKIP_LABELS = range(9)
 ASKS, ENTRY, SETS, AGGREGATES, LITERAL, AT, RUNNING, EMPTY = range(9, 17)
 OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = range(17, 23)  # in the order of COUNTS
@@ -60,12 +61,13 @@ NUMBER_OF_TABLES = 49
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
 # The numbers in `batch`: new rows by partition; what is found; partitions that wait for their windows to pass; how many
-# rows a condition looks back, and how many of a partition may be undecided (0: any number).
-OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK, WAITING_PARTS, BACK, MOST_OPEN = range(9)
+# rows a condition looks back, and how many of a partition may be undecided (0: any number); partitions whose new rows
+# are not searched yet, from one to another.
+OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK, WAITING_PARTS, BACK, MOST_OPEN, TO_SEARCH, TO_SEARCH_END = range(11)
 HEADS, FROM, INTO, NEW_TIME, NEW_BEGINS, NEW_NUMBERS, NEW_HOLDS, NEW_NULL, NEW_WHOLE, NEW_NUMBER = range(10)
-NEW_TEXTS, OUT, STEPS, ALL_HEADS, QUEUE = range(10, 15)
-IN_BATCH = 9
-BATCH_SIZE = IN_BATCH + 45
+NEW_TEXTS, OUT, STEPS, ALL_HEADS, QUEUE, GATHERED_PARTS = range(10, 16)
+IN_BATCH = 11
+BATCH_SIZE = IN_BATCH + 48
 
 # How a partition stands, as `forgotten` says.
 HAD_ROWS, HAS_ROWS, BEGINS_AT, MATCHES, MATCHED_TO, STANDS_WHOLE, OF_STANDING = range(7)

@@ -163,9 +163,8 @@ class RowResults:
         found = np.empty((rows * len(self.leaves), 2), np.int64)
         words = self._find(head, shown, rows, found)
         if words < 0:
-            return self._computed(pa.Table.from_pylist(self._one_by_one(log, shown), self.schema))
-        batch = made_batch(head, words, self.schema, lambda: self._make(head, shown, rows, found))
-        return self._computed(pa.Table.from_batches([batch]))
+            return self._computed(pa.RecordBatch.from_pylist(self._one_by_one(log, shown), self.schema))
+        return self._computed(made_batch(head, words, self.schema, lambda: self._make(head, shown, rows, found)))
 
     def dicts(self, core: RowCore, log: EventLog) -> list[Event]:
         """What is found as dicts."""
@@ -181,7 +180,7 @@ class RowResults:
             columns = [*zip(self.result.names, self._scalars, strict=True)]
             values = [[*row.values()] for row in made]
             return [{name: compute(row) for name, compute in columns} for row in values]
-        return self._computed(pa.Table.from_pylist(made, self.schema)).to_pylist()  # type: ignore[no-any-return]
+        return self._computed(pa.RecordBatch.from_pylist(made, self.schema)).to_pylist()  # type: ignore[no-any-return]
 
     def _places(self, core: RowCore) -> npt.NDArray[np.int64]:
         """For each row of the result what it shows; that is told now."""
@@ -207,20 +206,24 @@ class RowResults:
             made.append(row)
         return made
 
-    def _computed(self, leaves: pa.Table) -> pa.Table:
+    def _computed(self, leaves: pa.RecordBatch) -> pa.Table:
         """The rows of the result, of the values that they are computed from."""
         if self.is_plain:
-            return leaves
-
-        def resolve(node: s.Expression) -> Any:
-            return leaves.column(self.places_of[node]).combine_chunks()
-
-        columns = []
-        for node, field in zip(self.nodes, self.result, strict=True):
-            known = node in self.places_of
-            own = resolve(node) if known else whole(column_of(node, resolve, self.clause.text), leaves.num_rows)
-            columns.append(pa.nulls(leaves.num_rows, field.type) if pa.types.is_null(own.type) else own)
-        return pa.Table.from_arrays(columns, schema=self.result)
+            return pa.Table.from_batches([leaves])
+        columns, number = leaves.columns, leaves.num_rows
+        scalars = self._scalars if number <= FEW else None
+        values = [[*row] for row in zip(*map(pa.Array.to_pylist, columns), strict=True)] if scalars else []
+        found = []
+        for place, (node, field) in enumerate(zip(self.nodes, self.result, strict=True)):
+            if node in self.places_of:
+                own = columns[self.places_of[node]]
+            elif scalars is not None:
+                own = pa.array([*map(scalars[place], values)], field.type)
+            else:
+                own = column_of(node, lambda leaf: columns[self.places_of[leaf]], self.clause.text)
+                own = whole(own, number)
+            found.append(pa.nulls(number, field.type) if pa.types.is_null(own.type) else own)
+        return pa.Table.from_arrays(found, schema=self.result)
 
 
 def _leaves_of(node: s.Expression) -> list[s.Expression]:
