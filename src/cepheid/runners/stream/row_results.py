@@ -79,6 +79,8 @@ class RowResults:
         self.schema = (
             result if self.is_plain else pa.schema([*zip(names, (each.kind for each in self.leaves), strict=True)])
         )
+        computed = [node for node in self.nodes if node not in leaves]
+        self._read = {self.places_of[leaf] for node in computed for leaf in _leaves_of(node)}  # to compute others
         self._scalars = None if self.is_plain else self._as_scalars()
         self._ask(program)
         self._describe(log, names)
@@ -211,9 +213,11 @@ class RowResults:
         if self.is_plain:
             return pa.Table.from_batches([leaves])
         columns, number = leaves.columns, leaves.num_rows
-        scalars = self._scalars if number <= FEW else None
-        values = [[*row] for row in zip(*map(pa.Array.to_pylist, columns), strict=True)] if scalars else []
-        found = []
+        scalars, values, found = self._scalars if number <= FEW else None, list[Values](), []
+        if scalars is not None:
+            unused = [None] * number
+            lists = [each.to_pylist() if place in self._read else unused for place, each in enumerate(columns)]
+            values = [*zip(*lists, strict=True)]
         for place, (node, field) in enumerate(zip(self.nodes, self.result, strict=True)):
             if node in self.places_of:
                 own = columns[self.places_of[node]]
