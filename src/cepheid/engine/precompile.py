@@ -31,6 +31,7 @@ OTHERS = (
     "incremental.by_queues",
     "incremental.arrow_rows",
     "incremental.dict_door",
+    "incremental.dict_answers",
     "incremental.table_door",
     "incremental.result_rows",
     "incremental.intake",

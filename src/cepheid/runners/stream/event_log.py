@@ -27,7 +27,7 @@ FEW = 64  # events that are taken one by one
 _PLAIN = {pa.int64(), pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us")}
 
 
-@dataclass
+@dataclass(slots=True)
 class Part:
     """Events that came one after the other: dicts, or some rows of a table."""
 
