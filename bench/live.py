@@ -76,7 +76,7 @@ def main(quick: bool = False) -> None:
     ):
         print(f"\n{name}\n")
         measure(query, events_of(50_000 if quick else 200_000, keys))
-    beside_rivals(20_000 if quick else 200_000)
+    beside_rivals(table, SINGLES)
 
 
 SCHEMA = {"ts": int, "type": str, "k": int, "price": float}
