@@ -73,7 +73,7 @@ class Live(LiveFace):
         if type(events) is dict:
             found: list[Any] = []
             try:
-                left = fast.call(events, found, fast.at)
+                left = fast.call(events, found, fast.at, 0)
                 if left == 0:
                     return found
             except BaseException:

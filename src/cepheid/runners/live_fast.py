@@ -53,8 +53,7 @@ class FastDoor:
         self.readable = all(reads_dicts(core, alone, resident.schema) for core, alone in pairs)
         self.dicts = DictEvents(given, self.time, self.type, self.delay, narrow.names)
         self.door, self.at = self.dicts.door, self.dicts.at
-        self.call: Callable[[Any, Any, int], int] = _not_yet
-        self.take_one: Callable[[Any, int, int], int] = _not_yet
+        self.call: Callable[[Any, list[Any], int, int], int] = _not_yet
         self.nothing = result.empty_table()
         self.same = given.equals(narrow)
         self.time_at, self.type_at = narrow.get_field_index(self.time), narrow.get_field_index(self.type)
@@ -156,7 +155,7 @@ class FastDoor:
         entries = {kind: takers(kind) for kind in (*kinds, None)}
         self.types = TypeNumbers(kinds, bool(entries[None]), self.time_at, self.type_at)
         self.dicts.look_at(cores, self.alone, entries)
-        self.call, self.take_one = self.dicts.answer or _not_yet, self.dicts.call or _not_yet
+        self.call = self.dicts.call or _not_yet
         self._cores = cores
 
     def _look_at_log(self) -> None:
@@ -274,7 +273,7 @@ class FastDoor:
     def _called(self, event: Event, how: int) -> int:
         if not self.whole:
             self.door[d.GIVEN] = instant_of(event.get(self.time), self.whole, self.zoned)
-        return self.take_one(event, self.at, how)
+        return self.call(event, [], self.at, how)
 
     def _pushed(self, event: Event, how: int) -> int:
         """Takes an event in; how many searches there are to go on with; below 0: it has to go the long way."""
@@ -479,7 +478,7 @@ def door_for(resident: Any, reader: EventReader, result: pa.Schema) -> FastDoor 
     return FastDoor(resident, reader, result)
 
 
-def _not_yet(event: Any, more: Any, number: int) -> int:
+def _not_yet(event: Any, found: list[Any], at: int, how: int) -> int:
     """The kernel is not there."""
     return d.LONG_WAY
 

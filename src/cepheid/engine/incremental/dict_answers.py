@@ -150,15 +150,15 @@ def put_rows(door: Int64s, head: Int64s, found: int) -> bool:
 
 
 @kernel
-def answered(given: PythonObject, found: PythonObject, at: int) -> int:
+def answered(given: PythonObject, found: PythonObject, at: int, how: int) -> int:
     """Takes an event in, and puts the rows of what it decides into a list: 0.
 
     Below 0: nothing has happened. Above: the event is taken in, so many searches are left to Python, and what is in the
-    list does not count.
+    list does not count. With the lock, all of them are left to Python.
     """
     door = int64_row(at, DOOR_SIZE)
-    pending = taken(given, at, QUIET)
-    if pending <= 0:
+    pending = taken(given, at, how)
+    if pending <= 0 or how != QUIET:
         return pending
     told = int64_rows(door[PENDING_AT], door[QUERIES], 2)
     if pending == 1 and door[ANSWERS_AT] != 0 and told[0, 1] > 0:
@@ -176,7 +176,7 @@ def answered(given: PythonObject, found: PythonObject, at: int) -> int:
     return pending
 
 
-answer = Entry(answered)
+take = Entry(answered)
 
 
 class Answers:

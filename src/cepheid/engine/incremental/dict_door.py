@@ -12,7 +12,6 @@ import numpy as np
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import alone, linking, one_event
 from cepheid.engine.incremental.alone import FIRSTS, passing
-from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import append, may_end, next_deadline, release
 from cepheid.engine.incremental.stepping import searched
 from cepheid.engine.kernels.compile import borrowing, kernel
@@ -468,6 +467,3 @@ def taken(given: PythonObject, at: int, how: int) -> int:
             door[RECENT_TIME], door[RECENT_ROW] = time, door[ROWS]
         pending = push(door, at, number, time, until)
     return pass_time(door, until, pending) if due else pending
-
-
-take = Entry(taken)

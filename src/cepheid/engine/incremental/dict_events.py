@@ -21,7 +21,7 @@ from cepheid.engine.incremental.alone import Alone
 from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
 from cepheid.engine.incremental.core import Core, Found
-from cepheid.engine.incremental.dict_answers import Answers, answer
+from cepheid.engine.incremental.dict_answers import Answers, take
 from cepheid.engine.incremental.intake import load as load_dropping
 from cepheid.engine.incremental.one_event import plain_columns
 from cepheid.engine.incremental.result_rows import load as load_result_rows
@@ -105,8 +105,7 @@ class DictEvents(DictColumns):
     def __init__(self, schema: pa.Schema, time: str, kind: str, delay: int, of_table: Sequence[str]) -> None:
         super().__init__(schema, time, kind, d.DOOR_SIZE)
         self._of_table = of_table  # the columns that tables have
-        self.call: Callable[[Any, int, int], int] | None = None
-        self.answer: Callable[[Any, Any, int], int] | None = None  # the same, with a list that rows are put in
+        self.call: Callable[[Any, list[Any], int, int], int] | None = None  # with a list that rows are put in
         self.door[d.DELAY] = delay
         self._make_room_for_ends(64)
 
@@ -131,8 +130,7 @@ class DictEvents(DictColumns):
             row[d.FILL_FROM] = len(fills)
             fills += self._fills(core.form.layout.attributes)
             row[d.FILL_TO] = len(fills)
-        self._cores, self.call, self._take_rows = cores, d.take.direct(), t.take_rows.direct()
-        self.answer = answer.direct()
+        self._cores, self.call, self._take_rows = cores, take.direct(), t.take_rows.direct()
         load_result_rows()
         load_dropping()
         self._place("queries", queries, d.QUERIES_AT, d.QUERIES)
