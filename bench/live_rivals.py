@@ -41,8 +41,8 @@ def rising(parts: list[Part]) -> list[Part]:
     return [parts[0], higher(parts[1], "a"), higher(parts[2], "b")]
 
 
-# The shapes of bench/live.py as Flink's patterns. A greedy group of Flink's does not go on after a match, as one of query
-# text does: it has fewer matches.
+# The shapes of bench/live.py as Flink's patterns. A greedy group of Flink's does not go on after a match, as one of
+# query text does: it has fewer matches.
 BY_FLINK: dict[str, list[Part]] = {
     "any match": rising(following("followed_by_any")),
     "next match": following("followed_by"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -228,3 +230,31 @@ def test_until_and_strategies_for_steps(engine: str, query: str, found: list[tup
     rows = cepheid.match(events("a1 b1 b2 d9 b3 c1"), query, engine=engine).to_pylist()
     told = [(row["a"]["ts"], tuple(e["ts"] for e in row["b"]), row["c"]["ts"]) for row in rows]
     assert sorted(told) == sorted(found)
+
+
+MERGED = (
+    "SEQ(A{1,2} a[] AFTER 2, C c)",  # the time of the last event of the group decides
+    "SEQ(A{2,3} a[] AFTER 2, B? b, C c)",
+    "SEQ((A a, B b)+, !(D d), C c) WHERE d.x > b[1].x",  # what lies behind the last event
+    "SEQ((A a, B b)+, C c) WHERE sum(a[].x) > 4",
+    "SEQ((A a, B b)+, C c) WHERE a.LEN BETWEEN 2 AND 3",
+    "SEQ(A+ a[] UNTIL a.x < a[i-1].x, (B b | C c))",
+    "SEQ(A+ a[] UNTIL a.x > 6, (B b | C c)) WHERE partition_contiguity { }",
+    "SEQ(AND(A+ a[], B b){1,2}, C c) WHERE partition_contiguity { }",
+    "SEQ((A a, B b)+, C? c, D d) WHERE skip_till_any_match { } AND partition_contiguity(d)",
+    "SEQ((A a, B? b)+, C c, !(D d)) WHERE d.x > c.x",
+)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+@pytest.mark.parametrize("pattern", MERGED)
+@pytest.mark.parametrize("seed", range(4))
+def test_runs_that_are_merged_go_on_alike(pattern: str, seed: int) -> None:
+    draw = random.Random(seed)
+    times = sorted(draw.choices(range(12), k=14)) if seed % 2 else range(14)
+    values = [draw.randrange(8) for _ in range(14)]
+    table = pa.table({"ts": times, "type": draw.choices("AABBCD", k=14), "x": values})
+    text = f"PATTERN {pattern} WITHIN 10"
+    found, wanted = (cepheid.match(table, text, engine=name) for name in ("auto", "reference"))
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
+    assert cepheid.match(table, text, output="count") == wanted.num_rows

@@ -105,3 +105,15 @@ def test_many_overlapping_sequences_are_not_listed_to_choose_few(kinds: str) -> 
     found = cepheid.match(events, text, engine="sequence")
     assert found == cepheid.match(events, text, engine="runs")
     assert found.num_rows == kinds.count("CA") + 1
+
+
+@pytest.mark.parametrize("options", [{}, {"merge": False}])
+def test_matches_of_an_instant_compete_even_if_room_for_runs_is_made_in_between(options: dict[str, bool]) -> None:
+    """128 runs become 256 and 128 matches with one event; a run that overlaps them must not end later ones."""
+    rows = [("A", 0, 0), ("B", 1, 0)] * 5 + [("A", 0, 1)] + [("B", 0, 1)] * 7 + [("B", 1, 1)]
+    rows += [("A", 0, 2), ("B", 1, 1), ("B", 1, 2)]
+    kinds, x, keys = (list(column) for column in zip(*rows, strict=True))
+    events = pa.table({"ts": range(len(rows)), "type": kinds, "x": x, "id": keys})
+    text = "PATTERN SEQ(A a, B+ b[]) WHERE b[b.LEN].x = 1 AND b[b.LEN].id = a.id WITHIN 100 OUTPUT NON-OVERLAP"
+    found = cepheid.match(events, text, engine="runs", **options)
+    assert found.column("match_start").to_pylist() == [0, 2, 4, 6, 8, 10, 19]

@@ -7,6 +7,7 @@ places of the events in each match.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 import cepheid
 from cepheid.engine.engines import ENGINES
 from cepheid.errors import EngineError
+from cepheid.model import Exponential, Model
 
 CASES = {
     # A negated event that is tied to the candidate kills this candidate alone, not the older ones.
@@ -41,11 +43,61 @@ CASES = {
     ),
 }
 
+NEXT = "WHERE skip_till_next_match {{ {} }}"
+# Where events may be missing; `-` is one that is. Each is lost with probability 0.1, so with THRESHOLD 0.3 none is.
+MISSING = {
+    "conditions on later events": (
+        "PATTERN SEQ(A a, B b, C c) WHERE b.x < c.x WITHIN 9 THRESHOLD 0.3",
+        {"A0 B1 C2": "1 2 3", "A0 B2 C1": ""},
+    ),
+    "conditions on the last of four": (
+        "PATTERN SEQ(A a, B b, C c, D d) WHERE c.x < d.x WITHIN 9 THRESHOLD 0.3",
+        {"A0 B1 C1 D2": "1 2 3 4", "A0 B2 C1 D1": ""},
+    ),
+    "negated in either way": (
+        "PATTERN SEQ(A a, !(N n), B b) WHERE n.x = 1 AND a.x = 1 OR n.x = 2 AND a.x = 2 WITHIN 9 THRESHOLD 0.3",
+        {"A1 N1 B0": "", "A1 N2 B0": "1 3", "A2 N2 B0": "", "A2 N1 B0": "1 3", "A3 B0": "", "A1 B0": "1 2"},
+    ),
+    "the next of a group": (
+        f"PATTERN SEQ(A a, B+ b[], C c) {NEXT.format('b[i].x >= a.x')} WITHIN 9 THRESHOLD 0.3",
+        {"A1 B1 B1 C0": "1 2 3 4", "A1 B0 B1 C0": "1 3 4", "A1 A1 B1 C0": "1 3 4, 2 3 4"},
+    ),
+    "the next that rises": (
+        f"PATTERN SEQ(A a, B+ b[], C c) {NEXT.format('b[i].x > b[i-1].x')} WITHIN 9 THRESHOLD 0.3",
+        {"A0 B1 B2 C0": "1 2 3 4", "A0 B2 B1 C0": "1 2 4", "A0 B2 B1 B3 C0": "1 2 4 5"},
+    ),
+    "the next of each": (
+        f"PATTERN SEQ(A a, B b, C c) {NEXT.format('a.x <= b.x')} WITHIN 9 THRESHOLD 0.3",
+        {"A1 B1 B1 C0 C0": "1 2 4", "A1 B0 B1 C0": "1 3 4", "A1 A0 B0 C0": "2 3 4"},
+    ),
+    "a chain of equal values": (  # without b, a and c are tied to nothing
+        "PATTERN SEQ(A a, B b, C c) WHERE a.x = b.x AND b.x = c.x WITHIN 9 THRESHOLD 0.01",
+        {"A1 B1 C1": "- 2 3, 1 - 3, 1 2 3", "A1 B1 C2": "1 - 3", "A1 C2": "1 - 2", "A1 B2 C1": "1 - 3"},
+    ),
+    "a gap that is too short": (  # for b to be in it: 0.039 after one step, 0.063 after two
+        "PATTERN SEQ(A a, B b, C c) WITHIN 9 THRESHOLD 0.05",
+        {"A1 C1": "", "A1 D0 C1": "1 - 3", "A1 A1 C1": "1 - 3", "A1 A1 B1 C1": "- 3 4, 1 - 4, 1 3 4, 2 - 4, 2 3 4"},
+    ),
+    "equal values of any type": (
+        "PATTERN SEQ(ANY(A, B) a, C c, D d) WHERE [k] WITHIN 9 THRESHOLD 0.3",
+        {"A1u C1u D1u": "1 2 3", "A1u C1v D1v": "", "A1u B1v C1v D1v": "2 3 4", "A1u C1u C1v D1u": "1 2 4"},
+    ),
+    "between what was seen": (
+        "PATTERN SEQ(A a, !(N n), B b, C c) WITHIN 9 THRESHOLD 0.01",
+        {"A1 N1 C0": "", "A1 C0": "1 - 2", "N1 A1 C1": "2 - 3", "A1 C1 N1": "1 - 2"},
+    ),
+    "and behind it": (
+        "PATTERN SEQ(A a, B b, !(N n), C c) WITHIN 9 THRESHOLD 0.01",
+        {"A1 N1 C0": "", "A1 C0": "1 - 2", "A1 B1 N1 C1": "", "A1 N1 B1 C1": "- 3 4, 1 3 4"},
+    ),
+}
+MODEL = Model(loss=0.1, gaps={name: Exponential(mean=2.0) for name in "abcdn"})
 
-def table_of(text: str) -> pa.Table:
+
+def table_of(text: str, begin: int = 1) -> pa.Table:
     events = text.split()
     columns: dict[str, Any] = {
-        "ts": range(1, len(events) + 1),
+        "ts": range(begin, begin + len(events)),
         "type": [event[0] for event in events],
         "x": [int(event[1]) for event in events],
         "k": [event[2:] for event in events],
@@ -59,6 +111,21 @@ def places(value: Any) -> Iterator[int]:
             yield from places(each)
     elif isinstance(value, dict):
         yield value["ts"]
+
+
+@pytest.mark.parametrize("name", MISSING)
+@pytest.mark.parametrize("engine", ["auto", "reference", "queues"])
+def test_small_answers_of_missing_events(engine: str, name: str) -> None:
+    query, answers = MISSING[name]
+    for events, expected in answers.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = cepheid.match(table_of(events, 101), query, engine=engine, model=MODEL)
+        rows = []
+        for row in found.to_pylist():
+            taken = [[place - 100 for place in places(row[name])] for name in "abcd" if name in row]
+            rows.append(" ".join(" ".join(map(str, each)) or "-" for each in taken))
+        assert sorted(rows) == sorted(filter(None, expected.split(", "))), events
 
 
 @pytest.mark.parametrize("name", CASES)

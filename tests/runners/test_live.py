@@ -11,10 +11,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 
 import cepheid
 from cepheid.engine.incremental.core import Core
+from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.runners.stream import incremental_shard
 from contract.steps import in_batches
@@ -51,7 +52,11 @@ def check_live(data: Any, query: Any, table: pa.Table, delay: int, engine: str =
 
 @given(st.data(), queries(window=True, returns=False), streams(max_size=14, ids=3), st.integers(0, 6))
 def test_live_finds_what_a_batch_finds(data: Any, query: Any, table: pa.Table, delay: int) -> None:
-    check_live(data, query, numbered(table), delay)
+    try:
+        check_live(data, query, numbered(table), delay)
+    except CepheidError as error:  # n EVENTS of each key, and an event that may belong to all of them
+        assume("an event of an ANY component may belong to every partition" not in str(error))
+        raise
 
 
 KEYED = [

@@ -35,7 +35,10 @@ def unpacked(name: str, folder: Path) -> None:
 @pytest.mark.parametrize("options", [{"shards": 2}, {}], ids=["shards given", "shards of the checkpoint"])
 @pytest.mark.parametrize("name", sorted(each.name for each in FOLDER.glob("*.tar.xz")))
 def test_a_stream_goes_on_from_a_checkpoint_of_an_earlier_version(spark, tmp_path, caplog, name, options):
-    """Where no number of shards is given, a new stream has another one than this checkpoint: it keeps its own."""
+    """Where no number of shards is given, a new stream has another one than this checkpoint: it keeps its own.
+
+    Format 2 does not say its own, so it has to be given.
+    """
     caplog.set_level("INFO", "cepheid.stream")
     unpacked(name, tmp_path)
     table = in_an_order_allowed(events(2 * HALF), 20, 0)
@@ -47,6 +50,10 @@ def test_a_stream_goes_on_from_a_checkpoint_of_an_earlier_version(spark, tmp_pat
     found = [pq.read_table(tmp_path / "found.parquet")]
     writer = result.writeStream.foreachBatch(lambda batch, _: found.append(batch.toArrow()))
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+    if name == "format-2.tar.xz" and not options:
+        with pytest.raises(Exception, match="another number of shards"):
+            query.awaitTermination()
+        return
     query.awaitTermination()
     assert found[0].num_rows
     assert ("continues with these" in caplog.text) == (not options)

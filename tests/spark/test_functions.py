@@ -58,6 +58,9 @@ def test_drawn_expressions(spark, texts, seed):
     compare(spark, f.table(seed, rows=40), texts)
 
 
+test_drawn_expressions.cases_each = 30  # for verification/drawn_cases.py: Spark computes more than half of them
+
+
 @pytest.mark.slow
 def test_what_is_kept_before_the_shuffle_is_enough(spark):
     """Forms for ASCII keep all that has other letters; whatever the engine takes is kept."""

@@ -71,7 +71,7 @@ SCHEMA = pa.schema(
 
 # Of each kind; {n}, {s} and {u} are filled with expressions of their type.
 NUMBERS = ["a.i", "a.j", "a.f", "a.g", "3", "-2.5", "0"]
-NUMBERS_OF_NUMBERS = ["{n} + {n}", "{n} - {n}", "{n} * {n}", "{n} / {n}", "{n} % {n}", "-{n}", "abs({n})", "sign({n})"]
+NUMBERS_OF_NUMBERS = ["{n} + {n}", "{n} - {n}", "{n} * {n}", "{n} / {n}", "{n} % {n}", "- {n}", "abs({n})", "sign({n})"]
 NUMBERS_OF_NUMBERS += ["mod({n}, {n})", "pmod({n}, {n})", "round({n})", "round({n}, 2)", "round({n}, -1)", "floor({n})"]
 NUMBERS_OF_NUMBERS += ["ceil({n})", "sqrt({n})", "least({n}, {n})", "greatest({n}, {n}, {n})", "coalesce({n}, {n})"]
 NUMBERS_OF_NUMBERS += ["nullif({n}, {n})", "CASE WHEN {c} THEN {n} ELSE {n} END", "CASE {n} WHEN 1 THEN {n} END"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+# The queries of test_many_streams.py are few and its streams many, so that compiled kernels are loaded once for all.
 PLAIN = {"NUMBA_DISABLE_JIT": "1"}  # kernels as plain Python: new queries cost no compilation
 ENGINES = "tests/engine"
 
@@ -24,8 +25,9 @@ AREAS = (
     Area("engines, plain", (ENGINES,), "not flink and not row_ and not live and not drawn_streams[streams]", PLAIN),
     Area(
         "engines, compiled",
-        (f"{ENGINES}/test_contract.py", f"{ENGINES}/test_drawn_expressions.py"),
-        "not flink and not row_",
+        tuple(f"{ENGINES}/test_{name}.py" for name in ("many_streams", "contract", "drawn_expressions")),
+        "not flink and not row_ and not drawn_streams[streams] and not drawn_streams[live]",
+        {"CEPHEID_COMPILE": "always"},
         first=2,
     ),
     Area(

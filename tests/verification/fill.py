@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from verification import kept_cells
 from verification.matrix import IN_MEMORY, ON_SPARK, Cell, OnSpark, Outcome, cells, outcome_of
-from verification.run import commit
+from verification.run import commit, read_kept
 
 Line = dict[str, Any]
 
@@ -63,7 +63,7 @@ def fill(runners: list[str], minutes: float, record: Path) -> None:
     by_cell = kept_cells.read()
     kept_cells.add(by_cell, lines)
     done = {cell: counts.total() for cell, counts in by_cell.items()}
-    seed = max((line["seed"] for line in lines), default=0)
+    seed = max((line["seed"] for line in lines), default=read_kept()["seeds"].get("cells", 0))
     at = commit()
     with (record / "cells.jsonl").open("a") as kept:
         for number, name in enumerate(runners):

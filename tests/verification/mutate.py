@@ -7,7 +7,8 @@ A change is one of the rules of `changes` at one place of a target's functions, 
 once, as plain Python. First each test of the target runs by itself and records which functions it calls. Then, for each
 change, a copy of the process replaces the code of the changed function and runs the tests that call it, the fastest
 first, until one fails. A change is caught if a test fails or does not end. `mutations.jsonl` in the record's folder has
-a line for each change. With `--again`, the changes that no test noticed the last time are tried again.
+a line for each change, and page.py adds them to mutations.json. With `--again`, the changes that are open there are
+tried again.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from verification.run import commit
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "cepheid"
+KEPT = Path(__file__).parent / "mutations.json"  # by change: the target, what caught it, and the reason if nothing can
 ENGINE = "tests/engine"
 SEARCH = "engine/search"
 LONGEST = 5.0  # seconds of processor time of a test: slower ones do not run
@@ -62,7 +64,8 @@ def contract(*engines: str) -> tuple[str, ...]:
     """What every engine must do, and answers by hand, for some."""
     properties = ("it_agrees_with_the_reference", "it_can_be_cut_anywhere", "retained_events_are_enough")
     drawn = [f"{ENGINE}/test_contract.py::test_{name}[{engine}]" for engine in engines for name in properties]
-    written = [f"{ENGINE}/test_small_answers.py::test_small_answers[{engine}-" for engine in engines]
+    by_hand = ("small_answers", "small_answers_of_missing_events")
+    written = [f"{ENGINE}/test_small_answers.py::test_{name}[{engine}-" for engine in engines for name in by_hand]
     return (*drawn, *written, f"{ENGINE}/test_many_streams.py")
 
 
@@ -92,7 +95,10 @@ TARGETS = {
         ),
     ),
     "lazy": Target((f"{SEARCH}/lazy",), (*files(ENGINE, "lazy", "negation"), *contract("lazy-tree", "lazy-chain"))),
-    "queues": Target((f"{SEARCH}/queues",), (*files(ENGINE, "queues", "censored"), *contract("queues"))),
+    "queues": Target(
+        (f"{SEARCH}/queues",),
+        (*files(ENGINE, "queues", "censored"), *files("tests/plan", "recognise_equivalence"), *contract("queues")),
+    ),
     "intervals": Target((f"{SEARCH}/intervals",), (*IMPRECISE, *contract("intervals"))),
     "points": Target((f"{SEARCH}/points",), (*IMPRECISE, *contract("points"))),
     "row patterns": Target((f"{SEARCH}/row_pattern",), ("tests/rows", f"{ENGINE}/test_contract.py::test_row_")),
@@ -113,6 +119,12 @@ TARGETS = {
 }
 
 
+def change_of(line: dict[str, Any]) -> str:
+    """How a change is called: the module, the function, and the text before and after."""
+    before, after = (" ".join(line[name].split()) for name in ("before", "after"))
+    return f"{line['module'].removeprefix('src/cepheid/')}, {line['function']}: `{before}` -> `{after}`"
+
+
 class Mutation(NamedTuple):
     """One change of one module."""
 
@@ -124,6 +136,11 @@ class Mutation(NamedTuple):
     after: str
     low: int  # where the changed text lies in the module
     high: int
+
+    @property
+    def name(self) -> str:
+        """How the change is called in mutations.json; a function may have several places for it."""
+        return change_of(self._asdict())
 
     def applied(self, text: str) -> str:
         """The module with the change."""
@@ -382,12 +399,8 @@ class Plugin:
     def __init__(self, targets: list[str], number: int, seed: int, record: Path) -> None:
         self.targets, self.number, self.seed, self.record = targets, number, seed, record
         self.session: Session | None = None
-        newest: dict[tuple[str, ...], str | None] = {}
-        if not number:
-            for line in (record / "mutations.jsonl").read_text().splitlines():
-                read = json.loads(line)
-                newest[read["module"], read["function"], read["rule"], read["before"], read["after"]] = read["caught"]
-        self.open = {change for change, caught in newest.items() if caught is None}
+        kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+        self.open = {change for change, tally in kept.items() if not tally["caught"] and "reason" not in tally}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and self.session is not None:
@@ -413,7 +426,7 @@ class Plugin:
         if self.number:
             drawn = random.Random(f"{target} {self.seed}").sample(possible, min(self.number, len(possible)))
         else:
-            drawn = [each for each in possible if each[:1] + each[2:6] in self.open]
+            drawn = [each for each in possible if each.name in self.open]
         outcome: Counter[str] = Counter()
         for mutation in drawn:
             begin = time.monotonic()
@@ -422,7 +435,7 @@ class Plugin:
             line = {"target": target, "seed": self.seed, "commit": commit(), "caught": caught, **mutation._asdict()}
             with (self.record / "mutations.jsonl").open("a") as kept:
                 kept.write(json.dumps(line) + "\n")
-            shown = f"{mutation.module}:{mutation.line}: {mutation.before!r} -> {mutation.after!r}"
+            shown = f"{mutation.module}:{mutation.line}: {mutation.before!r} -> {mutation.after!r} at {mutation.low}"
             print(f"{time.monotonic() - begin:5.0f}s {caught or 'SURVIVED'}  {shown}", flush=True)
         print(f"{target}: {outcome['caught']} of {outcome.total()} changes caught", flush=True)
 

@@ -22,11 +22,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from verification import kept_cells
 from verification.areas import AREAS
 from verification.matrix import Cell
+from verification.mutate import KEPT as KEPT_MUTATIONS
+from verification.mutate import change_of
+from verification.run import KEPT, read_kept
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "verification.md"
-KEPT = HERE / "record.json"
-MUTATIONS = HERE / "mutations.json"  # by change: the target, what caught it, and the reason if nothing can
 # The tables of the page: a title, and the dimensions of rows and columns. Each adds up the cells that it does not show.
 TABLES = {
     "Languages and uncertainty, by runner": (("language", "uncertainty"), "runner"),
@@ -169,8 +170,7 @@ def add_mutations(kept: dict[str, Tally], lines: Iterable[dict[str, Any]]) -> No
     """
     newest: dict[str, dict[int, str | None]] = defaultdict(dict)
     for line in lines:
-        shown = [" ".join(line[name].split()) for name in ("before", "after")]
-        change = f"{line['module'].removeprefix('src/cepheid/')}, {line['function']}: `{shown[0]}` -> `{shown[1]}`"
+        change = change_of(line)
         newest[change][line["low"]] = line["caught"]
         kept[change] = kept.get(change, {}) | {"target": line["target"]}
     for change, caught in newest.items():
@@ -217,16 +217,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--record", type=Path, default=Path("build/verification"))
     record = parser.parse_args().record
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"areas": {}, "cells": {}}
+    kept = read_kept()
     add_cases(kept["areas"], lines_of(record / "cases.jsonl"))
     add_cells(kept["cells"], lines_of(record / "cells.jsonl"))
+    for name, seed in kept["seeds"].items():
+        seeds = [line["seed"] for line in lines_of(record / f"{name}.jsonl")]
+        kept["seeds"][name] = max(seed, *seeds, 0)
     by_cell = kept_cells.read()
     kept_cells.add(by_cell, lines_of(record / "cells.jsonl"))
     kept_cells.write(by_cell)
     KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-    mutations = json.loads(MUTATIONS.read_text()) if MUTATIONS.exists() else {}
+    mutations = json.loads(KEPT_MUTATIONS.read_text()) if KEPT_MUTATIONS.exists() else {}
     add_mutations(mutations, lines_of(record / "mutations.jsonl"))
-    MUTATIONS.write_text(json.dumps(mutations, indent=1, sort_keys=True) + "\n")
+    KEPT_MUTATIONS.write_text(json.dumps(mutations, indent=1, sort_keys=True) + "\n")
     PAGE.write_text(page_of(kept, by_cell, mutations))
     for name in ("cases", "cells", "mutations"):
         file = record / f"{name}.jsonl"

@@ -44,9 +44,9 @@ def test_the_record_goes_on() -> None:
     line = {"area": area.name, "property": "p", "cases": 40, "asked": 40, "seconds": 20.0, "seed": 1, "failed": False}
     line |= {"processor": 15.0}
     assert cases_of_next_round(area, [line]) == {"p": 160}
-    slow = {**line, "property": "q", "seconds": 120.0}
+    slow = {**line, "property": "q", "processor": 120.0}
     assert cases_of_next_round(area, [line, slow]) == {"p": 160, "q": 50}
-    assert cases_of_next_round(area, [line, {**slow, "seconds": 12_000.0}])["q"] == FEWEST
+    assert cases_of_next_round(area, [line, {**slow, "processor": 12_000.0}])["q"] == FEWEST
     kept: dict[str, Any] = {"areas": {}, "cells": {}}
     page.add_cases(kept["areas"], [{**line, "at": "2026-01-02 03:04", "commit": "c"}] * 2)
     cell = {"cell": Cell(), "at": "2026-01-02", "commit": "c", "detail": "", "state": "agrees"}

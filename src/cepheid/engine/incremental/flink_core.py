@@ -22,10 +22,17 @@ from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.memory import address_of
 from cepheid.engine.program.compile import CompiledProgram
-from cepheid.engine.search.flink.kernel import TOO_MANY_MATCHES, TOO_MANY_RUNS
 from cepheid.engine.search.flink.kinds import kinds_of_events
 from cepheid.engine.search.flink.machine import BITS, LATEST
-from cepheid.engine.search.flink.reports import MORE_ARRIVED, MORE_EVENTS, MORE_NODES, MORE_REPORTS, MORE_RUNS
+from cepheid.engine.search.flink.reports import (
+    MORE_ARRIVED,
+    MORE_EVENTS,
+    MORE_NODES,
+    MORE_REPORTS,
+    MORE_RUNS,
+    TOO_MANY_MATCHES,
+    TOO_MANY_RUNS,
+)
 from cepheid.engine.search.flink.run import Search, failure_of
 from cepheid.engine.values.python_first import python_first
 from cepheid.language.schema import DataType

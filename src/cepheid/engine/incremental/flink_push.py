@@ -19,11 +19,11 @@ from cepheid.engine.kernels.conditions import Scratch
 from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int64_row, int64_rows, uint8_rows
 from cepheid.engine.program.tables import Program
+from cepheid.engine.search.flink.deadlines import look_for_nearest
 from cepheid.engine.search.flink.kernel import (
     SEEKING,
     find_nodes,
     keep_marked,
-    look_for_nearest,
     mark_nodes,
     pass_time,
     resume,
@@ -38,6 +38,7 @@ from cepheid.engine.search.flink.machine import (
     COMPLETE,
     EVENTS_REPORTED,
     FAILURE,
+    GIVEN_UP,
     HEAD,
     LATEST,
     MOST_REPORTS,
@@ -46,6 +47,7 @@ from cepheid.engine.search.flink.machine import (
     NOBODY,
     NODE,
     NODES,
+    PASSED,
     PHASE,
     PRESENT,
     REPORTS,
@@ -306,6 +308,7 @@ def begun_key(head: Int64s, key: int) -> bool:
     for number in range(KEY_WIDTH):
         counts[number] = 0
     counts[NEAREST] = counts[QUEUED] = LATEST
+    counts[PASSED] = -LATEST
     if not moved_block(head, counts, RUNS_AT, RUN_ROOM, 0, head[FAN] + 3):
         return False
     arena = TABLES + 3 * ARENA
@@ -349,6 +352,7 @@ def hand_back(head: Int64s, counts: Int64s, needed: int) -> int:
     head[REPORTED_RUNS], head[REPORTED_EVENTS] = counts[REPORTS], counts[EVENTS_REPORTED]
     if counts[FAILURE]:
         head[NEEDED] = counts[FAILURE]
+        counts[GIVEN_UP] = 0  # they stand where other keys put theirs
         return FAILED
     if needed in (DONE, A_LOOK, COLLECTION):
         return USED
@@ -363,7 +367,8 @@ def walk_event(head: Int64s) -> int:
     """Lets the runs of the key at work do what they do with the event at work; what hinders it, or USED."""
     key, row = head[KEY_AT_WORK], head[ROW_AT_WORK]
     machine, conditions, predicate = machine_at(head), conditions_at(head), function_at(head[PREDICATE_AT])
-    events, out = events_at(head, row_at(head, TIMES)[row]), reported_at(head)
+    # Other events of this instant may come: what is due with it is given up when time passes.
+    events, out = events_at(head, row_at(head, TIMES)[row] - 1), reported_at(head)
     needed = A_LOOK
     while needed != DONE:
         room = room_at(head, key)

@@ -42,6 +42,7 @@ from cepheid.engine.incremental.pattern_door import (
     ROOMS,
     SEARCH,
     STAGE,
+    WATERMARK,
     arrive,
     check_rows,
     go_on,
@@ -84,9 +85,11 @@ def event_step(door: Int64s) -> int:
         if hinders != USED:
             return HINDERED + hinders
     door[STAGE] = PASSES
-    queue = TABLES + 3 * QUEUE
-    if head[WAITING_KEYS] > 0 and int64_rows(head[queue], 1, 2)[0, 0] <= door[PASSES_UNTIL]:
-        hinders = passed(head, door[PASSES_UNTIL])
+    queue, until = TABLES + 3 * QUEUE, door[PASSES_UNTIL]
+    if until < door[WATERMARK]:
+        until -= 1  # an event's time: others of its instant may come behind it
+    if head[WAITING_KEYS] > 0 and int64_rows(head[queue], 1, 2)[0, 0] <= until:
+        hinders = passed(head, until)
         if hinders != IDLE:
             return HINDERED + hinders
     return int(head[REPORTED_RUNS])

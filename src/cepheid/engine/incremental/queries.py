@@ -192,7 +192,7 @@ class Form:
         compiled = self.compiled
         assert compiled is not None
         keys = int(np.diff(compiled.program.place[:, KEYS_FROM]).max(initial=0))
-        return Widths(0, compiled.slots, compiled.whole, compiled.number, 2 + keys if self.merging else 0)
+        return Widths(0, compiled.slots, compiled.whole, compiled.number, 1 + keys if self.merging else 0)
 
     @property
     def literals(self) -> Int64s:

@@ -115,13 +115,15 @@ def compile_runs(bound: BoundQuery, which: Automata = "states") -> tuple[Compile
         if bound.is_linear:
             kept.programs[asked] = compile_program(bound)
         else:
-            mergeable = None if bound.contiguous else partial(_keys_of_states, automaton)
-            kept.programs[asked] = _compile_placed(bound, place_on_edges(bound, automaton), mergeable, variants=False)
+            keyed = partial(_keys_of_states, automaton, which != "states")
+            kept.programs[asked] = _compile_placed(bound, place_on_edges(bound, automaton), keyed, variants=False)
     return kept.programs[asked], kept.graphs[which]
 
 
-def _keys_of_states(automaton: QueryAutomaton, bound: BoundQuery, slots: Slots, _: Registers) -> Keys:
-    return state_keys(bound, automaton, slots)
+def _keys_of_states(
+    automaton: QueryAutomaton, every_end: bool, bound: BoundQuery, slots: Slots, registers: Registers
+) -> Keys:
+    return state_keys(bound, automaton, slots, registers, every_end=every_end)
 
 
 def _compile_placed(
@@ -139,7 +141,7 @@ def _compile_placed(
     predicate = compile_cases(cases, bound.schema, any_variables(bound), filled=True)
     keys: list[list[Key] | None] = [None] * len(bound.positives)
     key_attributes: dict[str, DataType] = {}
-    if keyed is not None and not bound.mixed:  # a run may have lost a way to go on that an equal one has
+    if keyed is not None:
         keys, key_attributes = keyed(bound, slots, registers)
     kept = registers.by_place()
     layout = whole_layout(bound.schema, predicate.layout, kept, key_attributes)

@@ -9,7 +9,8 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
-from cepheid.plan.automaton import QueryAutomaton, QueryState, Test
+from cepheid.plan.automaton import QueryAutomaton, QueryEdge, QueryState, Test
+from cepheid.plan.ends import is_end
 from cepheid.plan.placement import decisive_branches
 from cepheid.plan.reads import Read, Which, pending_reads
 
@@ -31,73 +32,89 @@ def equivalence_keys(
         found = {key for read in reads for key in _read_keys(bound, slots, registers, read, attributes)}
         if any(negation.after is None or negation.before is None for negation in bound.negations):
             found.add((t.KEY_START, 0, 0))  # the window's edge decides, so only runs with one beginning are alike
+        if _last_counts(bound):
+            found.add((t.KEY_INSTANT, slots.last[place], 0))
         keys.append(sorted(found, key=repr))
     return keys, attributes
 
 
-_Event = tuple[int, bool, str]  # the place, is it the first event of a list (else the last), and the attribute
-
-
 def state_keys(
-    bound: BoundQuery, automaton: QueryAutomaton, slots: Slots
+    bound: BoundQuery, automaton: QueryAutomaton, slots: Slots, registers: Registers, *, every_end: bool = False
 ) -> tuple[list[list[Key] | None], dict[str, DataType]]:
-    """The same for the states of an expression; None where more matters than values of single events.
+    """The same for the states of an expression; None where each event of a group matters.
 
-    What a state reads is what its edges read, and what the states behind them read of events taken before.
+    What a state reads is what its edges read, and what the states behind them read of events taken before. Where every
+    state ends a run (`every_end`), what must not happen before an edge is sought up to the window's edge.
     """
     start, states = automaton.start, automaton.states[: automaton.start + 1]
-    judged = any(tests for _, tests in automaton.outside)  # by values that are not noted here
-    reads = [None if judged else _state_reads(bound, automaton, state) for state in states]
+    filled = {edge.target: bound.place_of[edge.variable] for state in states for edge in state.takes}
+    reads = [_edge_reads(bound, state, filled.get(number)) for number, state in enumerate(states)]
+    ends = [_end_reads(bound, automaton, state) for state in states]
     changed = True
     while changed:
         changed = False
         for number, state in enumerate(states):
             found = reads[number]
             for edge in state.takes:
-                behind = reads[edge.target]
-                if found is None or behind is None:
+                behind, at_end = reads[edge.target], ends[edge.target]
+                if found is None or behind is None or at_end is None:
                     found = None
                     break
-                own = bound.place_of[edge.variable]
-                many = bound.positives[own].kleene
-                found |= {read for read in behind if read[0] != own or (many and read[1] and not edge.first)}
+                found |= {read for read in behind | at_end if _survives(bound, read, edge)}
             changed = changed or found != reads[number]
             reads[number] = found
     attributes: dict[str, DataType] = {}
     keys: list[list[Key] | None] = []
+    by_edge = automaton.outside or (every_end and any(edge.forbids for state in states for edge in state.takes))
     for number, own_reads in enumerate(reads):
         if own_reads is None or number == start:
             keys.append(None)
             continue
-        names: set[Key] = set()
-        for place, first, name in own_reads:
-            which = Which.FIRST if first else Which.LAST
-            slot = slots.first[place] if which is Which.FIRST else slots.last[place]
-            names |= set(_attribute_keys(bound, slot, name, attributes))
-        if automaton.outside:
+        names = {key for read in own_reads for key in _read_keys(bound, slots, registers, read, attributes)}
+        if by_edge:
             names.add((t.KEY_START, 0, 0))  # the window's edge decides, so only runs with one beginning are alike
         keys.append(sorted(names, key=repr))
     return keys, attributes
 
 
-def _state_reads(bound: BoundQuery, automaton: QueryAutomaton, state: QueryState) -> frozenset[_Event] | None:
-    """What the edges of a state and its end read of events that were taken before; None: of whole groups, too."""
-    found: set[_Event] = set()
+def _survives(bound: BoundQuery, read: Read, edge: QueryEdge) -> bool:
+    """Is what is read behind an edge something that was known before it? Aggregates go on from what they were."""
+    own = bound.place_of[edge.variable]
+    return read.place != own or (bound.positives[own].kleene and read.which is Which.FIRST and not edge.first)
+
+
+def _edge_reads(bound: BoundQuery, state: QueryState, filled: int | None) -> frozenset[Read] | None:
+    """What the edges of a state read of events that were taken before; None: of each event of a group."""
+    found: set[Read] = set()
     for edge in state.takes:
-        if edge.forbids:  # judged by the event before, which runs that are merged need not share
-            return None
-        for test in edge.guard:
-            if not _add_reads(bound, test, edge.variable, found):
-                return None
-    end = automaton.end(state)
-    for test in end.guard if end is not None else ():
-        if not _add_reads(bound, test, None, found):
+        if filled is not None and (edge.forbids or _last_counts(bound)):
+            found.add(Read(filled, Which.LAST))
+        tests: list[tuple[Test, str | None, str]] = [(test, edge.variable, "") for test in edge.guard]
+        for name, killing in edge.forbids:  # what ends a group is judged before the event is taken
+            tests += [(test, None if is_end(name) else edge.variable, name) for test in killing]
+        if not all(_add_reads(bound, *test, found) for test in tests):
             return None
     return frozenset(found)
 
 
-def _add_reads(bound: BoundQuery, test: Test, at_hand: str | None, found: set[_Event]) -> bool:
-    """Notes what a condition reads; False if that is more than values of single events."""
+def _end_reads(bound: BoundQuery, automaton: QueryAutomaton, state: QueryState) -> frozenset[Read] | None:
+    """The same for what must hold for a match to end in a state."""
+    found: set[Read] = set()
+    end = automaton.end(state)
+    if end is None:
+        return frozenset()
+    tests = [(test, "") for test in end.guard]
+    tests += [(test, name) for name, killing in automaton.outside for test in killing]
+    return frozenset(found) if all(_add_reads(bound, test, None, name, found) for test, name in tests) else None
+
+
+def _last_counts(bound: BoundQuery) -> bool:
+    """Does the last event say where a run can go on, or is there more to know of a run that has passed events?"""
+    return bound.mixed or bound.contiguous
+
+
+def _add_reads(bound: BoundQuery, test: Test, at_hand: str | None, negated: str, found: set[Read]) -> bool:
+    """Notes what a condition reads; False if that is more than aggregates and values of single events."""
     if test.walked:
         return False
     pending: list[s.Expression] = [test.expression]
@@ -105,17 +122,21 @@ def _add_reads(bound: BoundQuery, test: Test, at_hand: str | None, found: set[_E
         node = pending.pop()
         if isinstance(node, s.Attribute) and node.default is None:
             variable, element = node.of.variable, node.of.element
-            previous = element is s.Element.PREVIOUS
-            if variable == at_hand and not previous and element is not s.Element.FIRST:
+            if variable == negated or (variable == at_hand and element in s.AT_HAND):
                 continue
             if element not in (s.Element.SINGLE, s.Element.FIRST, s.Element.LAST, s.Element.PREVIOUS):
                 return False
-            found.add((bound.place_of[variable], element is s.Element.FIRST, node.name))
-            continue
-        is_aggregate = isinstance(node, s.Call) and node.function.lower() in AGGREGATES
-        if is_aggregate or isinstance(node, s.Length | s.Reference | s.Attribute):
+            which = Which.FIRST if element is s.Element.FIRST else Which.LAST
+            found.add(Read(bound.place_of[variable], which, node.name))
+        elif isinstance(node, s.Length) or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES):
+            (variable,) = s.variables_of(node)
+            if variable not in bound.place_of:
+                return False
+            found.add(Read(bound.place_of[variable], Which.FIRST, aggregate=node))
+        elif isinstance(node, s.Reference | s.Attribute):
             return False
-        pending.extend(s.children(node))
+        else:
+            pending.extend(s.children(node))
     return True
 
 

@@ -18,6 +18,7 @@ from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.kernels.arrays import grown_rows
 from cepheid.engine.kernels.compile import borrowing, inlined, kernel, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.search.flink.deadlines import deadline_of, give_up, look_for_nearest, report_given_up
 from cepheid.engine.search.flink.evaluate import Nodes, atom_holds, remember
 from cepheid.engine.search.flink.heaps import drop_earlier, drop_first, push
 from cepheid.engine.search.flink.machine import (
@@ -32,6 +33,7 @@ from cepheid.engine.search.flink.machine import (
     COMPLETE,
     FAILURE,
     FINAL,
+    GIVEN_UP,
     HEAD,
     LATEST,
     LEFT,
@@ -44,8 +46,8 @@ from cepheid.engine.search.flink.machine import (
     NOBODY,
     NODE,
     NODES,
+    PASSED,
     PAST_LAST,
-    PENDING,
     PHASE,
     PRESENT,
     REPORTS,
@@ -65,14 +67,18 @@ from cepheid.engine.search.flink.machine import (
 )
 from cepheid.engine.search.flink.reports import (
     A_LOOK,
+    AT_ITS_START,
     COLLECTION,
     DONE,
+    MISSED,
     MORE_ARRIVED,
     MORE_COMPLETE,
     MORE_EVENTS,
     MORE_NODES,
     MORE_REPORTS,
     MORE_RUNS,
+    TOO_MANY_MATCHES,
+    TOO_MANY_RUNS,
     enlarged_result,
     lacking_room,
     nothing,
@@ -80,24 +86,10 @@ from cepheid.engine.search.flink.reports import (
     trimmed,
 )
 
-MISSED, AT_ITS_START = 1, 2  # what a strict strategy may run into
-TOO_MANY_RUNS, TOO_MANY_MATCHES = 3, 4  # limits that are reached
 COLLECT = 1 << 16  # nodes at which those that no run needs are dropped
 # What is done with an event: the next one is looked for, time passes up to it, runs are extended, matches are reported.
 SEEKING, PASSING, EXTENDING, SETTLING = range(4)
 UNTIL_A_LOOK = 1 << 14  # runs to be extended after which one looks whether the search is to stop
-
-
-@inlined
-def deadline_of(machine: Machine, time: Int64s, nodes: Nodes, state: int, node: int, began: int) -> int:
-    """When a run is given up; LATEST: never."""
-    found = LATEST
-    if node >= 0:
-        if machine.window > 0:
-            found = time[began] + machine.window
-        if machine.gapped and machine.gap[state] > 0:
-            found = min(found, time[nodes[node, ROW]] + machine.gap[state])
-    return found
 
 
 @borrowing
@@ -342,67 +334,20 @@ def settle(machine: Machine, room: Room, out: Reported, partition: int) -> int:
 # --- time -----------------------------------------------------------------------------------------------------------
 
 
-@inlined
-def look_for_nearest(machine: Machine, time: Int64s, room: Room) -> None:
-    """When the next run may be given up: the first one, unless states have a longest time of their own."""
-    counts, runs = room.counts, room.runs
-    nearest = LATEST
-    for number in range(counts[HEAD], counts[TAIL]):
-        state, node, began = runs[number, STATE], runs[number, NODE], runs[number, BEGAN]
-        nearest = min(nearest, deadline_of(machine, time, room.nodes, state, node, began))
-        if not machine.gapped:
-            break
-    counts[NEAREST] = nearest
-
-
-@borrowing
-def give_up(machine: Machine, time: Int64s, room: Room, out: Reported, partition: int, now: int) -> int:
-    """Runs whose window has passed are given up; those that only waited for that are complete."""
-    counts, runs, nodes = room.counts, room.runs, room.nodes
-    number, length, high = 0, 0, counts[HEAD]
-    for at in range(counts[HEAD], counts[TAIL]):
-        if deadline_of(machine, time, nodes, runs[at, STATE], runs[at, NODE], runs[at, BEGAN]) <= now:
-            number, high = number + 1, at + 1
-            length += nodes[runs[at, NODE], LENGTH]
-        elif not machine.gapped:
-            break
-    if counts[ARRIVED] + number > len(room.arrived):
-        return MORE_ARRIVED
-    needed = lacking_room(out, counts, number, length) if machine.partial else DONE
-    if needed != DONE:
-        return int(needed)
-    for at in range(counts[HEAD], high):
-        state, node, began = runs[at, STATE], runs[at, NODE], runs[at, BEGAN]
-        deadline = deadline_of(machine, time, nodes, state, node, began)
-        if deadline <= now and machine.kind[state] == PENDING:
-            place = counts[ARRIVED]
-            room.arrived[place, STATE], room.arrived[place, NODE], room.arrived[place, BEGAN] = state, node, began
-            counts[ARRIVED] = place + 1
-        elif deadline <= now and machine.partial:
-            report(out, counts, nodes, node, partition, state, deadline)
-    if counts[REPORTS] > counts[MOST_REPORTS]:
-        counts[FAILURE] = TOO_MANY_MATCHES
-    # Those that stay before the last one that goes move up to it.
-    place = high
-    for at in range(high - 1, counts[HEAD] - 1, -1):
-        if deadline_of(machine, time, nodes, runs[at, STATE], runs[at, NODE], runs[at, BEGAN]) > now:
-            place -= 1
-            for part in range(3):
-                runs[place, part] = runs[at, part]
-    counts[HEAD] = place
-    look_for_nearest(machine, time, room)
-    return DONE
-
-
 @borrowing
 def pass_time(machine: Machine, time: Int64s, room: Room, out: Reported, partition: int, until: int) -> int:
-    """Time passes, from one deadline to the next; what is needed to go on, or DONE."""
+    """Time passes, from one deadline to the next; what is needed to go on, or DONE.
+
+    Matches that only waited for runs that are given up are reported before these, as Flink does.
+    """
     counts = room.counts
     while True:
         needed = settle(machine, room, out, partition) if counts[ARRIVED] or counts[COMPLETE] else DONE
+        if needed == DONE and not counts[FAILURE] and counts[GIVEN_UP]:
+            needed = report_given_up(machine, time, room, out, partition)
         if needed != DONE or counts[FAILURE] or counts[NEAREST] > until or counts[NEAREST] == LATEST:
             return int(needed)
-        needed = give_up(machine, time, room, out, partition, counts[NEAREST])
+        needed = give_up(machine, time, room, counts[NEAREST])
         if needed != DONE:
             return int(needed)
 
@@ -446,10 +391,12 @@ def walk_on(
             seen += 1 + counts[TAIL] - counts[HEAD]
         row = counts[AT_ROW]
         if counts[PHASE] == PASSING:
-            if counts[NEAREST] <= time[row] or counts[ARRIVED] or counts[COMPLETE]:
+            due = counts[NEAREST] <= time[row] or counts[ARRIVED] or counts[COMPLETE] or counts[GIVEN_UP]
+            if due and time[row] > counts[PASSED]:  # once for all events of an instant, as Flink's operator does
                 needed = pass_time(machine, time, room, out, partition, time[row])
             if needed != DONE or counts[FAILURE]:
                 return int(needed)
+            counts[PASSED] = time[row]
             begin_extending(machine, events, room)
         if counts[PHASE] == EXTENDING:
             needed = extend(machine, conditions, predicate, events, room)
@@ -475,8 +422,8 @@ def walk_on(
 @borrowing
 def clear(counts: Int64s, row: int) -> None:
     """Begins with a partition at a row."""
-    counts[HEAD] = counts[TAIL] = counts[COMPLETE] = counts[NODES] = counts[ARRIVED] = 0
-    counts[NEAREST], counts[PRESENT], counts[COLLECT_AT] = LATEST, 0, COLLECT
+    counts[HEAD] = counts[TAIL] = counts[COMPLETE] = counts[NODES] = counts[ARRIVED] = counts[GIVEN_UP] = 0
+    counts[NEAREST], counts[PRESENT], counts[COLLECT_AT], counts[PASSED] = LATEST, 0, COLLECT, -LATEST
     counts[PHASE], counts[AT_ROW] = SEEKING, row
 
 

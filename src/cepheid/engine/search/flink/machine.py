@@ -104,6 +104,8 @@ ROW, BEFORE, STEP, LENGTH = range(4)  # the first three as in entries of a match
     PRESENT,  # a bit for each state in which a run may wait
     PHASE,  # what is done with the event at hand
     AT_ROW,
+    PASSED,  # the instant up to which time has passed
+    GIVEN_UP,  # runs that are to be reported as given up: the last rows of `arrived`, from its end
     # While runs are extended:
     AT,  # the run to be extended next
     WRITTEN,  # where what it becomes is put
@@ -112,7 +114,7 @@ ROW, BEFORE, STEP, LENGTH = range(4)  # the first three as in entries of a match
     # What may be at most:
     MOST_RUNS,  # at a time
     MOST_REPORTS,
-) = range(19)
+) = range(21)
 
 
 def make_room(fan: int, compiled: CompiledProgram, limits: Limits) -> Room:
@@ -121,6 +123,6 @@ def make_room(fan: int, compiled: CompiledProgram, limits: Limits) -> Room:
     size = 1024 + 2 * fan
     program, slots = compiled.program, compiled.slots if compiled.program.places else 0
     at, counted = np.empty((size, slots), np.int64), np.empty((size, program.walk_whole), np.int64)
-    running, counts = np.empty((size, program.walk_number), np.float64), np.zeros(19, np.int64)
+    running, counts = np.empty((size, program.walk_number), np.float64), np.zeros(MOST_REPORTS + 1, np.int64)
     counts[MOST_RUNS], counts[MOST_REPORTS] = limits.max_partial_matches, limits.max_matches
     return Room(runs, behind, arrived, complete, np.empty((size, 4), np.int64), at, counted, running, counts)

@@ -13,6 +13,8 @@ from cepheid.engine.search.flink.machine import BEFORE, EVENTS_REPORTED, LENGTH,
 
 # What is needed to go on, if anything.
 DONE, MORE_RUNS, MORE_NODES, MORE_ARRIVED, MORE_COMPLETE, MORE_REPORTS, MORE_EVENTS, COLLECTION, A_LOOK = range(9)
+# Why a walk fails: what a strict strategy runs into, and limits that are reached.
+MISSED, AT_ITS_START, TOO_MANY_RUNS, TOO_MANY_MATCHES = range(1, 5)
 
 
 @borrowing

@@ -15,9 +15,10 @@ from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.program.compile import CompiledProgram
 from cepheid.engine.search.flink import machine as m
 from cepheid.engine.search.flink.conditions import compile_conditions
-from cepheid.engine.search.flink.kernel import MISSED, TOO_MANY_MATCHES, TOO_MANY_RUNS, walk
+from cepheid.engine.search.flink.kernel import walk
 from cepheid.engine.search.flink.kinds import kinds_of_events
 from cepheid.engine.search.flink.moves import Moves
+from cepheid.engine.search.flink.reports import MISSED, TOO_MANY_MATCHES, TOO_MANY_RUNS
 from cepheid.engine.values.python_first import as_python_first, is_python_first
 from cepheid.errors import DataError
 from cepheid.language.flink.skip import Skip

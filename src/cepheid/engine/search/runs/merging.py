@@ -11,10 +11,9 @@ import numpy as np
 
 from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.columns import Columns
-from cepheid.engine.data.layout import CHANCE, INSTANT, Events
+from cepheid.engine.data.layout import INSTANT, Events
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.program.tables import (
-    CONTIGUOUS,
     KEY_COLUMN,
     KEY_COUNTED,
     KEY_EVENT,
@@ -26,7 +25,6 @@ from cepheid.engine.program.tables import (
     KEY_RUNNING,
     KEY_WHOLE,
     KEYS_FROM,
-    LAST_AT,
     Program,
 )
 from cepheid.engine.search.runs.buffer import EVENT, JOINED, LATEST, LEFT, RIGHT
@@ -58,10 +56,8 @@ def make_key(events: Events, program: Program, columns: Columns, runs: Runs, slo
     """Writes down what the run must agree on with others to be merged, and its hash."""
     rows, at, key = runs.rows, runs.at, runs.key
     place = rows[slot, REACHED]
-    rows[slot, key] = 2 * place + rows[slot, CLOSED]
-    last = rows[slot, at + program.place[place, LAST_AT]]
-    rows[slot, key + 1] = events.facts[CHANCE, last] if program.strategy == CONTIGUOUS else 0
-    size = key + 2
+    rows[slot, key] = 2 * place + rows[slot, CLOSED]  # no fresh run has passed an event (LOST_NEXT)
+    size = key + 1
     for code in range(FACTS, at):
         rows[slot, size] = rows[slot, code]
         size += 1

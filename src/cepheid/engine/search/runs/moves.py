@@ -277,7 +277,16 @@ def unharmed(query: Query, runs: Runs, slot: int, run_pool: RunPool, entry: int,
 
 
 @borrowing
-def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, run_pool: RunPool, entry: int, edge: int) -> bool:
+def last_of(query: Query, graph: Graph, runs: Runs, slot: int) -> int:
+    """The event that a run took last; of the runs that were merged into it, one of the same instant if that matters."""
+    filled = graph.states[runs.rows[slot, REACHED], FILLED]
+    return int(runs.rows[slot, runs.at + query.program.place[filled, LAST_AT]])
+
+
+@borrowing
+def harmed_on_edge(
+    query: Query, graph: Graph, runs: Runs, slot: int, run_pool: RunPool, entry: int, edge: int, before: int
+) -> bool:
     """Does something that must not happen lie between the event of an edge and the one before it?"""
     scratch, entries = run_pool.scratch, run_pool.entries
     first, last = graph.edges[edge, PASSED_FROM], graph.edges[edge, PASSED_TO]
@@ -289,7 +298,7 @@ def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, run_pool: 
         negation = graph.passed[passed, NEGATED]
         if graph.passed[passed, ENDS] == 1:
             continue  # it was judged before the event was taken
-        scratch.between[negation, BEFORE] = entries[entries[entry, LEFT], EVENT]
+        scratch.between[negation, BEFORE] = before
         scratch.between[negation, BEHIND] = entries[entry, EVENT]
         if kills(query, negation, graph.passed[passed, KILLS_AT], scratch, entries, entry):
             return True
@@ -331,7 +340,7 @@ def ended(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, slot: int, 
             scratch.codes[row] = runs.rows[slot, FACTS + row]
         negation = graph.passed[passed, NEGATED]
         stack, size = query.absent.stacks[negation], query.absent.sizes[negation]
-        low = first_above(stack, 0, size, facts, INSTANT, facts[INSTANT, run_pool.entries[entry, EVENT]])
+        low = first_above(stack, 0, size, facts, INSTANT, facts[INSTANT, last_of(query, graph, runs, slot)])
         high = first_above(stack, low, size, facts, INSTANT, facts[INSTANT, event])
         for index in range(low, high):
             other = stack[index]
@@ -405,7 +414,8 @@ def spawn(
     if program.negatives > 0:
         # A run that is not complete goes on even if what it is now does not stand: it may be judged anew.
         viable = not begins or unharmed(query, runs, slot, run_pool, entry, event, False)
-        viable = viable and not harmed_on_edge(query, graph, runs, slot, run_pool, entry, edge)
+        before = last_of(query, graph, runs, parent)
+        viable = viable and not harmed_on_edge(query, graph, runs, slot, run_pool, entry, edge, before)
         stood = complete
         complete = complete and viable and unharmed(query, runs, slot, run_pool, entry, event, True)
         if complete and graph.states[reached, FINAL] == UNENDED:

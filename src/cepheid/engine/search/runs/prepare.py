@@ -66,7 +66,7 @@ def prepare(plan: Plan, events: EventTable, which: Automata = "states") -> Prepa
     codes = len(found.compared)
     keys = int(np.diff(program.place[:, KEYS_FROM]).max(initial=0))
     machine = Machine(program, graph)
-    widths = Widths(codes, compiled.slots, compiled.whole, compiled.number, 2 + codes + keys)
+    widths = Widths(codes, compiled.slots, compiled.whole, compiled.number, 1 + codes + keys)
     return Prepared(plan, compiled, found, lay_out(plan.bound, events, found), columns, widths, machine)
 
 

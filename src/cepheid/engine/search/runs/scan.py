@@ -21,7 +21,16 @@ from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.query import Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
-from cepheid.engine.program.graph import BEGINNING, HURRIED, TAKING, Graph
+from cepheid.engine.program.graph import (
+    BEGINNING,
+    EDGES_FROM,
+    EDGES_TO,
+    FINAL,
+    HURRIED,
+    LEADS_TO,
+    TAKING,
+    Graph,
+)
 from cepheid.engine.program.tables import MERGEABLE, Program
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, collect, larger
 from cepheid.engine.search.runs.by_value import (
@@ -433,7 +442,8 @@ def follow_all(query: Query, graph: Graph, progress: Progress, cursor: Int64s, a
     needs = NEEDS_ROOM
     while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
         needs = follow(query, graph, runs, run_pool, lists, cursor)
-        listed = drain(run_pool, listed, asked.mode, asked.most_matches)
+        if needs == FINISHED or cursor[STAGE] == OPENING or cursor[SEPARATE] == 0:  # else they still compete
+            listed = drain(run_pool, listed, asked.mode, asked.most_matches)
         if needs == NEEDS_ROOM:
             runs, run_pool = with_room(runs, run_pool, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries)
             if waits and len(lists.by_value.visits) < len(runs.entry):
@@ -441,6 +451,26 @@ def follow_all(query: Query, graph: Graph, progress: Progress, cursor: Int64s, a
             if merging and len(lists.chains) < len(runs.entry):
                 lists = with_chains(runs, lists, query.program)
     return Progress(runs, run_pool, lists, listed)
+
+
+@kernel
+def fewest_events(graph: Graph) -> int:
+    """How many events the shortest match has: a partition with fewer of them need not be looked at."""
+    states = len(graph.states)
+    least = np.full(states, AFTER_ALL, np.int64)
+    least[states - 1] = 0
+    fewest, changed = AFTER_ALL, True
+    while changed:
+        changed = False
+        for state in range(states):
+            for edge in range(graph.states[state, EDGES_FROM], graph.states[state, EDGES_TO]):
+                reached = graph.edges[edge, LEADS_TO]
+                if least[state] + 1 < least[reached]:
+                    least[reached] = least[state] + 1
+                    changed = True
+                    if graph.states[reached, FINAL] > 0:
+                        fewest = min(fewest, least[reached])
+    return fewest
 
 
 @search_kernel
@@ -467,7 +497,10 @@ def scan(
     cursor[CROWDED], cursor[SEPARATE] = FEW, 1 if asked.non_overlapping else 0
     cursor[MOST_RUNS], cursor[MOST_ACCEPTED] = asked.most_runs, NO_LIMIT if mode == COMPRESSED else OFTEN
     query = Query(events, program, columns, predicate, room_for_absent(events, program))
+    fewest = fewest_events(graph)
     for part in range(len(events.starts) - 1):
+        if events.starts[part + 1] - events.starts[part] < fewest:
+            continue
         find_absent(events, program, part, query.absent)
         cursor[LOW] = cursor[HORIZON] = events.starts[part]
         cursor[STAGE], cursor[END] = OPENING, events.starts[part + 1]
