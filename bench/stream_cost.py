@@ -3,7 +3,10 @@
 Contestants take turns in one session: "identity" (filter, shuffle, to Python and back), the same with every event and
 neither filter nor shuffle, "count by key" (Spark's own stateful aggregation over the same shuffle), one query, one that
 lets only events move the clock that concern it (as the filter of identity and count does), and a hundred queries that
-share a stream. Each reads the same files, one for each micro-batch; the first micro-batches of every turn are left out.
+share a stream. A stateless filter stands beside them. Each reads the same files, one for each micro-batch; the first
+micro-batches of every turn are left out. `python -m bench.streams spark` adds a trickle: so many events a second, in
+micro-batches as they come, by the clock and in processor time.
+
 Processor time is that of the JVM and the Python workers together (this process only looks on): on a machine with other
 work it says more than the clock does.
 """
@@ -25,10 +28,11 @@ import cepheid
 from bench.experiments.spark_batch import KEYED, TYPES, identity
 from bench.experiments.spark_stream import stream_files
 from bench.harness.spark import session
-from bench.latency import processor_seconds
+from bench.latency import TEXT, measure, processor_seconds, source
 
 IDENTITY, EVERY, COUNT = "identity", "identity, every event", "count by key"
-ONE, MANY = "Cepheid", "Cepheid, 100 queries"
+FILTER, ONE, MANY = "filter", "Cepheid", "Cepheid, 100 queries"
+OTHER_TYPES = "Cepheid, 100 queries of other types"
 RELEVANT = "Cepheid, clock='relevant'"
 WARM_UP = 3  # micro-batches of a turn
 CORES = 2
@@ -50,12 +54,20 @@ def contestants(frame: Any, names: Sequence[str]) -> dict[str, Callable[[], tupl
     known: dict[str, Callable[[], tuple[Any, str]]] = {
         IDENTITY: lambda: (identity(frame, ["ts", "type", "attr1"], "attr1"), "append"),
         EVERY: lambda: (every_event(frame, ["ts", "type", "attr1"]), "append"),
+        FILTER: lambda: (frame.where(frame["type"].isin(*TYPES)).select("ts", "type", "attr1"), "append"),
         COUNT: lambda: (frame.where(frame["type"].isin(*TYPES)).groupBy("attr1").count(), "update"),
         ONE: lambda: (cepheid.match(frame, KEYED, delay=0), "append"),
         RELEVANT: lambda: (cepheid.match(frame, KEYED, delay=0, clock="relevant"), "append"),
         MANY: lambda: (cepheid.match(frame, queries, delay=0), "append"),
+        OTHER_TYPES: lambda: (cepheid.match(frame, {f"q{n}": of_types(n) for n in range(100)}, delay=0), "append"),
     }
     return {name: known[name] for name in names}
+
+
+def of_types(number: int) -> str:
+    """The query over three other types."""
+    types = [f"T{(7 * number + place * (1 + number // 20)) % 20}" for place in range(3)]
+    return KEYED.replace("T0 a, T1 b, T2 c", "{} a, {} b, {} c".format(*types))
 
 
 def every_event(frame: Any, columns: Sequence[str]) -> Any:
@@ -123,4 +135,28 @@ def run_cost(sizes: Sequence[int], files: int, rounds: int, names: Sequence[str]
             print(f"| {batch:,} | {name} | {told} | {np.median(share):.2f} ({share.min():.2f} to {share.max():.2f}) |")
 
 
-ALL = (IDENTITY, EVERY, COUNT, ONE, RELEVANT, MANY)
+ALL = (IDENTITY, EVERY, FILTER, COUNT, ONE, RELEVANT, MANY, OTHER_TYPES)
+ASKED = (IDENTITY, FILTER, COUNT, ONE, RELEVANT, MANY)
+
+
+def run_trickle(rate: int, seconds: float) -> None:
+    """Prints a table of streams that get so many events a second, one after the other in one session."""
+    spark = session(CORES)
+    print("| events/s | stream | micro-batch ms | processor ms of it | processor ms of a second | times the filter |")
+    print("|---|---|---|---|---|---|")
+    with source(spark, rate) as events:
+        queries = {f"q{number}": TEXT.replace("1500", str(1500 - number)) for number in range(100)}
+        streams = {
+            FILTER: lambda: events.where("id >= 0").selectExpr("ts AS at"),
+            IDENTITY: lambda: events.repartition("id").mapInArrow(lambda batches: batches, events.schema),
+            COUNT: lambda: events.withWatermark("ts", "0 seconds").groupBy("id", "ts").count(),
+            ONE: lambda: cepheid.match(events, TEXT, delay=0),
+            MANY: lambda: cepheid.match(events, queries, delay=0),
+        }
+        floor = np.nan
+        for name, make in streams.items():
+            found = measure(make(), seconds, 8, "noop")
+            whole, spent = found.phase("triggerExecution"), found.spent["jvm"] + found.spent["workers"]
+            floor = whole if name == FILTER else floor
+            told = f"{whole:,.0f} | {spent:,.0f} | {spent * len(found.progress) / seconds:,.0f} | {whole / floor:.1f}"
+            print(f"| {rate:,} | {name} | {told} |", flush=True)

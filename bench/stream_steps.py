@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,17 +96,52 @@ def run_queries(batches: int, events: int) -> None:
 
 
 def run_sase(batches: int, events: int) -> None:
-    """The same for sequences of three of 20 types with 1,000 keys, which differ in types, constants and windows."""
+    """The same for sequences of three of 20 types with 1,000 keys, which differ in what the name of the row says.
+
+    One query, ten and a hundred take their steps in turns.
+    """
     print(f"{batches} micro-batches of {events} events, 20 types, 1,000 keys, window {SASE_WINDOW}; processor time")
-    base = None
-    for count in (1, 10, 100):
-        asked = {}
-        for number in range(count):
-            types = [f"T{(7 * number + place * (1 + number // 20)) % 20}" for place in range(3)]
-            asked[f"q{number}"] = SearchRequest(THREE.format(*types, number % 10, SASE_WINDOW - number))
-        middle, found = stepped(*serving(("id",)).ready(asked), batches, events, arriving_of_20_types)
-        base = base or middle
-        print(f"{count:4} queries: {middle:8.1f} ms, {middle / base:5.1f} times one, {found:,} matches")
+    counts = (1, 10, 100)
+    for name, text in ALIKE.items():
+        steps = []
+        for count in counts:
+            asked = {f"q{number}": SearchRequest(text(number)) for number in range(count)}
+            steps.append(steps_of(*serving(("id",)).ready(asked), batches, events, arriving_of_20_types))
+        seen = np.array(list(zip(*steps, strict=True))[batches // 4 :])  # by micro-batch and number of queries
+        times = np.median(seen[:, :, 0], axis=0)
+        for count, time_of_step, found in zip(counts, times.tolist(), seen[:, :, 1].sum(axis=0).tolist(), strict=True):
+            told = f"{time_of_step:8.2f} ms, {time_of_step / times[0]:5.1f} times one, {found:,.0f} matches"
+            print(f"{name:20} {count:4} queries: {told}", flush=True)
+
+
+def of_types(number: int) -> str:
+    """A sequence of three types."""
+    types = [f"T{(7 * number + place * (1 + number // 20)) % 20}" for place in range(3)]
+    return THREE.format(*types, number % 10, SASE_WINDOW - number)
+
+
+def of_next_match(text: str) -> str:
+    """The same query under skip_till_next_match."""
+    return text.replace("WHERE ", "WHERE skip_till_next_match(a, b, c) { ").replace(" WITHIN", " } WITHIN")
+
+
+def of_constant(number: int) -> str:
+    """A sequence of the same three types, with a condition of its own."""
+    return THREE.format("T1", "T2", "T3", number, SASE_WINDOW)
+
+
+ALIKE: dict[str, Callable[[int], str]] = {
+    "types": of_types,
+    "types, next match": lambda number: of_next_match(of_types(number)),
+    "windows": lambda number: THREE.format("T1", "T2", "T3", 0, SASE_WINDOW - number),
+    "windows, RETURN": lambda number: (
+        THREE.format("T1", "T2", "T3", 0, SASE_WINDOW - number) + " RETURN a.ts AS f, c.ts AS l"
+    ),
+    "a.x > c": of_constant,
+    "a.x > c, next match": lambda number: of_next_match(of_constant(number)),
+    "a.x = c": lambda number: of_constant(number).replace(">", "="),
+    "a.x = c, next match": lambda number: of_next_match(of_constant(number).replace(">", "=")),
+}
 
 
 def arriving_of_20_types(rng: np.random.Generator, start: int, count: int) -> pa.Table:
@@ -116,23 +151,28 @@ def arriving_of_20_types(rng: np.random.Generator, start: int, count: int) -> pa
     return pa.table(columns, schema=COLUMNS)
 
 
-def stepped(
+def stepped(step: StreamStep, fingerprint: Any, batches: int, events: int) -> tuple[float, int]:
+    """The median of the milliseconds of processor time of a micro-batch, and all matches."""
+    times, found = zip(*steps_of(step, fingerprint, batches, events, arriving), strict=True)
+    return float(np.median(times[batches // 4 :])), sum(found)
+
+
+def steps_of(
     step: StreamStep,
     fingerprint: Any,
     batches: int,
     events: int,
-    make: Callable[[np.random.Generator, int, int], pa.Table] = arriving,
-) -> tuple[float, int]:
-    """The median of the milliseconds of processor time of a micro-batch, and all matches."""
-    rng, clock, store, times, found = np.random.default_rng(16), Clock.read(None, fingerprint), InMemory(), [], 0
+    make: Callable[[np.random.Generator, int, int], pa.Table],
+) -> Iterator[tuple[float, int]]:
+    """Of one micro-batch after the other, the milliseconds of processor time and the matches."""
+    rng, clock, store = np.random.default_rng(16), Clock.read(None, fingerprint), InMemory()
     for number in range(batches):
         table = make(rng, number * events, events)
         begin = time.process_time()
         clock = Clock.read(clock.text(fingerprint), fingerprint)
         outcome = run_step(step, clock, store, [table], (number + 1) * events)
-        times.append(time.process_time() - begin)
-        clock, found = outcome.clock, found + outcome.matches
-    return float(np.median(times[batches // 4 :])) * 1000, found
+        took, clock = time.process_time() - begin, outcome.clock
+        yield 1000 * took, outcome.matches
 
 
 def run_soak(batches: int, events: int, minutes: float, spacing: int) -> None:

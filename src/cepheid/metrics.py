@@ -29,6 +29,9 @@ _BY_QUERY = {
     "matches": "cepheid_matches_total",
 }
 _REASON = "shed_for_"
+# Of many queries Spark has all numbers in one text, by the number of the query, and their names in another.
+OF_EACH, NAMES = "queries", "query_names"
+_IN_TEXT = ("used", "late", "duplicates", "shed", "matches")
 HELP = {
     "cepheid_read_total": ("counter", "Records read"),
     "cepheid_events_total": ("counter", "Records by outcome; the outcomes add up to the records read"),
@@ -53,7 +56,8 @@ def observed(progress: Any) -> dict[str, dict[str, Any]]:
     """The numbers of each match in a streaming query, by the names of their metrics, from what Spark says of a batch.
 
     `progress` is a `StreamingQueryProgress`, as a listener or `query.lastProgress` gives it, or the same as a mapping.
-    Names are those that were passed as `metrics=`, or `cepheid`, `cepheid_2`, ... in the order of the calls.
+    Names are those that were passed as `metrics=`, or `cepheid`, `cepheid_2`, ... in the order of the calls. The
+    numbers of each query with a name are there as `matches[name]` and the like, however many queries there are.
 
     >>> told = {"matches": 2, "state_bytes": 10, "read": 5}
     >>> observed({"observedMetrics": {"cepheid": told, "others": {"rows": 1}}})
@@ -61,7 +65,30 @@ def observed(progress: Any) -> dict[str, dict[str, Any]]:
     """
     reported = progress["observedMetrics"] if isinstance(progress, Mapping) else progress.observedMetrics
     found = {name: each if isinstance(each, Mapping) else each.asDict() for name, each in (reported or {}).items()}
-    return {name: dict(each) for name, each in found.items() if {"state_bytes", "matches"} <= each.keys()}
+    return {name: by_query(each) for name, each in found.items() if {"state_bytes", "matches"} <= each.keys()}
+
+
+def by_query(reported: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of one match, with those of each query under names of their own.
+
+    >>> told = {"queries": "0,3,1,0,0,2;1,4,0,0,0,1;0,2,0,0,0,1", "query_names": '["a", "b"]'}
+    >>> by_query({"read": 9, "malformed": 1, **told})  # doctest: +NORMALIZE_WHITESPACE
+    {'read': 9, 'malformed': 1,
+     'used[a]': 5, 'late[a]': 1, 'duplicates[a]': 0, 'shed[a]': 0, 'matches[a]': 3, 'irrelevant[a]': 2,
+     'used[b]': 4, 'late[b]': 0, 'duplicates[b]': 0, 'shed[b]': 0, 'matches[b]': 1, 'irrelevant[b]': 4}
+    """
+    told = {name: value for name, value in reported.items() if name not in (OF_EACH, NAMES)}
+    names = json.loads(reported.get(NAMES) or "[]")
+    sums = [[0] * len(_IN_TEXT) for _ in names]
+    for each in filter(None, (reported.get(OF_EACH) or "").split(";")):
+        query, *numbers = map(int, each.split(","))
+        sums[query] = [before + number for before, number in zip(sums[query], numbers, strict=True)]
+    records = (reported.get("read") or 0) - (reported.get("malformed") or 0)
+    for name, own in zip(names, sums, strict=True):
+        if name is not None:
+            told |= {f"{part}[{name}]": number for part, number in zip(_IN_TEXT, own, strict=True)}
+            told[f"irrelevant[{name}]"] = records - sum(own[:-1])
+    return told
 
 
 @dataclass

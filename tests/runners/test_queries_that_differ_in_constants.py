@@ -76,8 +76,9 @@ def check(asked: dict[str, str], table: pa.Table, size: int, restores: int = 20)
         assert sorted(repr(row[name]) for row in found if row["query"] == name) == sorted(map(repr, alone)), text
 
 
-def queries(pattern: str, condition: str, values: list[Any]) -> dict[str, str]:
-    texts = [f"PATTERN {pattern} WHERE [id] AND {condition.format(each)} WITHIN 20" for each in values]
+def queries(pattern: str, condition: str, values: list[Any], strategy: str = "skip_till_any_match") -> dict[str, str]:
+    where = [f"{strategy} {{ [id] AND {condition.format(each)} }}" for each in values]
+    texts = [f"PATTERN {pattern} WHERE {each} WITHIN 20" for each in where]
     return {f"q{number}": text for number, text in enumerate(texts)}
 
 
@@ -94,7 +95,6 @@ def test_each_finds_what_it_finds_alone(condition: str, constants: list[Any], sh
 @pytest.mark.parametrize(
     ("pattern", "condition"),
     [
-        ("SEQ(A a, B b)", "skip_till_next_match(a, b) AND a.x > {}"),  # a stricter condition takes another event
         ("SEQ(A a, B+ b[], C c)", "b[i].x > {}"),
         ("SEQ(A a, B+ b[], C c)", "avg(b[].x) > {}"),
         ("SEQ(A a, B? b, C c)", "b.x > {}"),
@@ -105,6 +105,50 @@ def test_each_finds_what_it_finds_alone(condition: str, constants: list[Any], sh
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 def test_where_a_constant_decides_more_each_has_its_own_search(pattern: str, condition: str) -> None:
     asked = queries(pattern, condition, [5, 7, 8])
+    assert len(live_of(asked, events()).resident.cores) == 3
+    check(asked, events(), 60)
+
+
+OTHERS = ["skip_till_next_match", "strict_contiguity", "partition_contiguity"]
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+@pytest.mark.parametrize("strategy", OTHERS)
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b)", "SEQ(A a, !(C c), B b)", "SEQ(A a, B+ b[], D d)"])
+@pytest.mark.parametrize("condition", ["a.x > {}", "a.x = {}"])
+def test_a_first_event_decides_nothing_of_what_follows(condition: str, pattern: str, strategy: str) -> None:
+    asked = queries(pattern, condition, [1, 3, 5], strategy)
+    replays = strategy == "strict_contiguity"  # no kernel goes on with it: each query searches by itself
+    assert len(live_of(asked, events()).resident.cores) == (3 if replays else 1)
+    check(asked, events(), 60)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+def test_a_query_may_read_columns_that_others_do_not() -> None:
+    text = "PATTERN SEQ(A a, B b) WHERE [id]{} WITHIN 6{}"
+    check({"few": text.format("", " RETURN a.ts AS f"), "more": text.format(" AND b.s > 'u'", "")}, events(), 60)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+def test_queries_that_search_by_themselves_keep_their_results_apart() -> None:
+    text = "PATTERN SEQ(A a, B b) WHERE strict_contiguity {{ [id] AND {} }} WITHIN 6{}"
+    asked = {"weak": text.format("a.x > 1", ""), "other": text.format("a.x > 1 AND a.x > 1", "")}
+    asked["shown"] = text.format("a.x > 3", " RETURN a.ts AS f")  # the first one would search for it
+    check(asked, events(), 60)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+@pytest.mark.parametrize(
+    ("pattern", "condition"),
+    [
+        ("SEQ(A a, B b)", "b.x > {}"),  # a stricter condition takes another event
+        ("SEQ(A a, B b)", "a.x < b.x - {}"),
+        ("SEQ(A+ a[], B b)", "a[1].x > {}"),
+        ("SEQ(A a, B? b, C c)", "a.x > {}"),
+    ],
+)
+def test_a_next_event_depends_on_its_conditions(pattern: str, condition: str) -> None:
+    asked = queries(pattern, condition, [1, 3, 5], "skip_till_next_match")
     assert len(live_of(asked, events()).resident.cores) == 3
     check(asked, events(), 60)
 
@@ -148,6 +192,7 @@ def several(draw: st.DrawFn) -> dict[str, str]:
         st.lists(st.sampled_from(["SEQ(A a, B b)", "SEQ(A a, B b, C c)", "SEQ(A a, B b, D+ d[])"]), max_size=2)
     )
     used = draw(st.lists(st.sampled_from([each for each in VARIED if "c.x" not in each[0]]), min_size=1, max_size=3))
+    strategies = draw(st.lists(st.sampled_from(["skip_till_any_match", *OTHERS]), min_size=1, max_size=2))
     texts = []
     for _ in range(draw(st.integers(2, 9))):
         parts = [condition.format(draw(st.sampled_from(constants))) for condition, constants, _ in used]
@@ -155,7 +200,8 @@ def several(draw: st.DrawFn) -> dict[str, str]:
         window = draw(st.sampled_from([6, 12, 12]))
         shown = draw(st.sampled_from(["", "", " RETURN a.ts AS f, b.x AS l"]))
         pattern = draw(st.sampled_from([*patterns, "SEQ(A a, B b)"]))
-        texts.append(f"PATTERN {pattern} WHERE {where} WITHIN {window}{shown}")
+        strategy = draw(st.sampled_from(strategies))
+        texts.append(f"PATTERN {pattern} WHERE {strategy} {{ {where} }} WITHIN {window}{shown}")
     return {f"q{number}": text for number, text in enumerate(texts)}
 
 

@@ -81,6 +81,33 @@ def test_the_books_balance_and_bad_records_are_set_aside(spark, tmp_path):
 
 
 @pytest.mark.slow
+def test_many_queries_find_and_count_what_each_does_alone(spark, tmp_path):
+    """More than have metrics of their own: next match and any match, which share searches and batches of results."""
+    table = events(300)
+    cut(tmp_path / "in", table, 3, delay=0)
+    df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    texts = [
+        f"PATTERN SEQ({first} a, B b) WHERE {strategy} {{ [id] }} WITHIN {window}"
+        for strategy in ("skip_till_any_match", "skip_till_next_match")
+        for first in ("A", "Z")
+        for window in (60, 30, 5)
+    ]
+    asked = {f"q{number}": text for number, text in enumerate(texts)}
+    told = numbers(run(cepheid.match(df, asked, delay=0, shards=2), tmp_path))
+    found = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    for name, text in asked.items():
+        alone = cepheid.match(table, text)
+        own = found.filter(pa.compute.equal(found["query"], name))
+        shown = [row[name] for row in own.select([name]).to_pylist()]
+        expected = alone.drop_columns(["match_start", "match_end"]).to_pylist()
+        assert sorted(map(repr, shown)) == sorted(map(repr, expected)), text
+        assert told[f"matches[{name}]"] == alone.num_rows
+        parts = sum(told[f"{part}[{name}]"] for part in ("used", "irrelevant", "late", "duplicates", "shed"))
+        assert parts + told["malformed"] == told["read"]
+    assert told["matches"] == found.num_rows == sum(told[f"matches[{name}]"] for name in asked) > 0
+
+
+@pytest.mark.slow
 def test_a_changed_query_is_refused_at_once_though_nothing_new_comes(spark, tmp_path):
     table = events(200)
     cut(tmp_path / "in", table, 2, delay=5)

@@ -4,6 +4,9 @@ Under skip_till_any_match a further condition on the events of a match leaves so
 So `a.price > 10` finds all matches of `a.price > 11`, and a look at the events of these tells which they are. Of
 `a.symbol = 'IBM'` and `a.symbol = 'SAP'` neither finds the matches of the other. A search for both values finds what
 both find, and nothing else, if the queries differ in nothing else.
+
+Under other strategies a condition also decides which event a run takes. That of a first event does not: each event that
+meets it begins a run of its own. Nor does a window, since an event that a run must not skip comes before its last one.
 """
 
 from __future__ import annotations
@@ -77,7 +80,9 @@ def what_is_asked(plan: Plan) -> Likeness | None:
     at_an_edge = any(each.before is None or each.after is None for each in bound.negations)
     timed = bound.window is not None and not bound.window.events
     plain = bound.summary is None and bound.forecast is None and plan.output.mode is s.OutputMode.ALL
-    if not plain or not timed or at_an_edge or bound.postponed or bound.untils or bound.strategies != _ANY:
+    if not plain or not timed or at_an_edge or bound.postponed or bound.untils:
+        return None
+    if bound.strategies != _ANY and (not bound.is_linear or bound.may_lack):
         return None
     if plan.is_lossy or plan.is_imprecise or plan.exchange.retention.decides_late:
         return None
@@ -114,7 +119,8 @@ def _varied(plan: Plan) -> dict[str, Varied]:
     bound = plan.bound
     if not bound.is_linear or bound.may_lack or len(bound.branches) != 1 or plan.match.conditions_at_the_end:
         return {}
-    single = {each.variable for each in bound.positives if not each.kleene}
+    positives = bound.positives if bound.strategies == _ANY else bound.positives[:1]
+    single = {each.variable for each in positives if not each.kleene}
     found: dict[str, list[Varied]] = {}
     for conjunct in bound.conjuncts:
         varied = _varied_by(conjunct, bound) if conjunct.variables and conjunct.variables <= single else None

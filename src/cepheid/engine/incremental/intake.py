@@ -19,7 +19,7 @@ from cepheid.engine.data.columns import fill
 from cepheid.engine.data.layout import BEGINS, MASK, POSITION, TIME
 from cepheid.engine.data.shared import of_any_variable, sharing, told_of_any
 from cepheid.engine.incremental import linking
-from cepheid.engine.incremental.core import Core
+from cepheid.engine.incremental.core import Core, Found
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
     BEFORE,
@@ -46,6 +46,7 @@ from cepheid.engine.incremental.linking import (
     WHOLE_ROWS,
 )
 from cepheid.engine.incremental.side_by_side import drop_sides
+from cepheid.engine.incremental.stepping import step_all
 from cepheid.engine.jit_fallback import FEW_EVENTS
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
@@ -54,13 +55,14 @@ from cepheid.engine.values.constants import WithConstant, with_constant
 from cepheid.engine.values.constants import answers as answers_of
 from cepheid.engine.values.plain import columns_of
 from cepheid.language import syntax as s
+from cepheid.language.schema import Schema
 
 # What is known of a query: where its `head` is; which row of keys is its own (-1: it has no key); its conditions on all
 # events, and behind them those on first ones; does it need all events; its own numbers of keys, the shared numbers of
 # these, and how many there are; what conditions read of the whole table; the events that it took, and are they out of
-# order?
+# order? How many keys there is room for, by shared numbers and by its own.
 HEAD, KEY_ROW, TESTS, FIRSTS, TESTS_END, EVERY, OWN_AT, OF_OWN_AT, KNOWN, WHOLES_AT, NUMBERS_AT, NULLS_AT = range(12)
-TAKEN, DISORDER, OF_QUERY = range(12, 15)
+TAKEN, DISORDER, OWN_ROOM, OF_OWN_ROOM, OF_QUERY = range(12, 17)
 
 
 @borrowing
@@ -95,6 +97,24 @@ def copy_values(head: Int64s, query: Int64s, row: int, event: int, rows: int) ->
     for column in range(head[NULL_ROWS]):
         null = uint8_rows(query[NULLS_AT], head[NULL_ROWS], rows)[column, row]
         uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])[column, event] = null
+
+
+@kernel
+def lacking_room(queries: Int64Rows, counts: Int64s, shared: Int64s, places: Int64s) -> int:
+    """Which queries lack room for so many events more, or for their keys; how many these are."""
+    found = 0
+    for number in range(len(queries)):
+        query, count = queries[number], counts[number]
+        head = int64_row(query[HEAD], HEAD_SIZE)
+        lacks, keys = head[SIZE] + count > head[ROOM], np.int64(1)
+        if query[KEY_ROW] >= 0:
+            known = shared[query[KEY_ROW]]
+            keys = min(query[KNOWN] + count, known)
+            lacks = lacks or known > query[OWN_ROOM] or query[KNOWN] + count > query[OF_OWN_ROOM]
+        if lacks or keys > head[KEY_ROOM]:
+            places[found] = number
+            found += 1
+    return int(found)
 
 
 @kernel
@@ -221,6 +241,7 @@ def dropped(queries: Int64Rows, ends: Int64s, numbers: Int64s) -> int:
 
 
 take_in, number_events, mark_needed, drop = Entry(taken_in), Entry(numbered), Entry(marked), Entry(dropped)
+look_for_room = Entry(lacking_room)
 
 
 def load() -> None:
@@ -244,6 +265,7 @@ class Intake:
         self._queries = np.zeros((len(cores), OF_QUERY), np.int64)
         self._conditions: list[OneEventTest] = []
         conditions: dict[tuple[str, bool], int] = {}
+        schemas: list[Schema] = []  # of the query that each was found in, which knows the columns that it reads
         tests: list[tuple[int, int]] = []
         places: dict[KeyNumbers | None, int] = {keys: place for place, keys in enumerate(shared)}
         for query, core in zip(self._queries, cores, strict=True):
@@ -254,19 +276,27 @@ class Intake:
                     if key not in conditions:
                         conditions[key] = len(conditions)
                         self._conditions.append((place, component, part))
+                        schemas.append(core.plan.bound.schema)
                     tests.append((1 << place, conditions[key]))
                 ends.append(len(tests))
             query[HEAD], query[EVERY] = core.head.ctypes.data, core.every_event
             query[TESTS], query[FIRSTS], query[TESTS_END] = ends
             query[KEY_ROW] = places.get(core.reader.shared, -1)
         self._tests = np.array(tests or [(0, 0)], np.int64)
-        self._alone, self._alike = self._by_shape()
+        self._alone, self._alike = self._by_shape(schemas)
+        self._heads = np.ascontiguousarray(self._queries[:, HEAD])
+        self._numbered: list[tuple[Any, ...]] = [()] * len(cores)  # the numbers of keys, as the kernel knows them
+        self._layouts: dict[tuple[str, Any], list[int]] = {}  # queries that read the same, by what that is
+        for place, core in enumerate(cores):
+            if core.form.layout.attributes:
+                read = repr(core.form.layout), core.plan.bound.schema.lacks
+                self._layouts.setdefault(read, []).append(place)
 
-    def _by_shape(self) -> tuple[list[int], list[tuple[list[int], s.Comparison, list[Any]]]]:
+    def _by_shape(self, schemas: Sequence[Schema]) -> tuple[list[int], list[tuple[list[int], s.Comparison, list[Any]]]]:
         """The numbers of conditions that are evaluated one by one, and those that differ in a constant alone."""
         shapes: dict[str, list[tuple[int, WithConstant]]] = {}
-        for number, (_, component, part) in enumerate(self._conditions):
-            found = None if component.any else with_constant(of_any_variable(part), self._cores[0].plan.bound.schema)
+        for number, ((_, component, part), schema) in enumerate(zip(self._conditions, schemas, strict=True)):
+            found = None if component.any else with_constant(of_any_variable(part), schema)
             if found is not None:
                 shapes.setdefault(found.name, []).append((number, found))
         alike = [own for own in shapes.values() if len(own) > 1]
@@ -279,7 +309,7 @@ class Intake:
         for core in self._cores:
             if core.calls is None or (core.reader.shared is None and core.keys):
                 return False
-        return events > FEW_EVENTS or all(each.is_ready() for each in (take_in, number_events))
+        return events > FEW_EVENTS or all(each.is_ready() for each in (take_in, number_events, look_for_room))
 
     def take(self, table: pa.Table, times: Int64s) -> npt.NDArray[np.bool_]:
         """Takes a table in; which of its events some query may need. Then their numbers in the log are asked for."""
@@ -298,25 +328,53 @@ class Intake:
             for numbers, shape, values in self._alike:
                 answers[numbers] = answers_of(shape, values, rows, columns_of(table))
             columns = self._columns(table)
-        for query, core, count in zip(self._queries, self._cores, counts.tolist(), strict=True):
-            core.make_room(count)
-            reader = core.reader
-            if reader.shared is not None:
-                reader.make_room_for_keys(count)
-                core.make_room_for_keys(min(reader.known + count, len(reader.shared)))
-                query[OWN_AT], query[OF_OWN_AT] = reader.own.ctypes.data, reader.of_own.ctypes.data
-                query[KNOWN] = reader.known
-            else:
-                core.make_room_for_keys(1)
+        self._make_room(counts)
         wanted = np.zeros((1, rows), np.uint8)
         most = max((len(shared) for shared in self._shared), default=0)
         times = np.ascontiguousarray(times)
         take_in.direct()(self._queries, codes, times, keys, answers, self._masks, self._tests, wanted, most)
         del columns  # its addresses are those of what was copied
-        for query, core in zip(self._queries, self._cores, strict=True):
-            core.reader.known = int(query[KNOWN])
+        for core, known in zip(self._cores, self._queries[:, KNOWN].tolist(), strict=True):
+            core.reader.known = known
         taken: npt.NDArray[np.bool_] = wanted[0].view(bool)
         return taken
+
+    def _make_room(self, counts: Int64s) -> None:
+        """Room for so many events more of each query, and for their keys."""
+        for place, (query, core) in enumerate(zip(self._queries, self._cores, strict=True)):
+            reader = core.reader
+            if reader.shared is None:
+                continue
+            known = self._numbered[place]
+            if not known or known[0] is not reader.own or known[1] is not reader.of_own:
+                self._numbered[place] = reader.own, reader.of_own
+                query[OWN_AT], query[OWN_ROOM] = reader.own.ctypes.data, len(reader.own)
+                query[OF_OWN_AT], query[OF_OWN_ROOM] = reader.of_own.ctypes.data, len(reader.of_own)
+        self._queries[:, KNOWN] = [core.reader.known for core in self._cores]
+        shared = np.array([*map(len, self._shared), 0], np.int64)
+        lacking = np.empty(len(counts), np.int64)
+        number = look_for_room.direct()(self._queries, counts, shared, lacking)
+        for place in lacking[:number].tolist():
+            query, core, count = self._queries[place], self._cores[place], int(counts[place])
+            core.make_room(count)
+            reader = core.reader
+            if reader.shared is None:
+                core.make_room_for_keys(1)
+                continue
+            reader.make_room_for_keys(count)
+            core.make_room_for_keys(min(reader.known + count, len(reader.shared)))
+            self._numbered[place] = reader.own, reader.of_own
+            query[OWN_AT], query[OWN_ROOM] = reader.own.ctypes.data, len(reader.own)
+            query[OF_OWN_AT], query[OF_OWN_ROOM] = reader.of_own.ctypes.data, len(reader.of_own)
+
+    def step(self, until: int) -> list[tuple[int, list[Found]]]:
+        """The matches that are known when time has passed, by the places of the searches."""
+        if len(self._cores) == 1 or any(core.calls is None for core in self._cores) or not step_all.is_ready():
+            return [(place, core.step(until)) for place, core in enumerate(self._cores)]
+        returned = np.zeros(len(self._cores), np.int64)
+        step_all.direct()(self._heads, until, returned)
+        told = returned.tolist()
+        return [(place, self._cores[place].results(told[place])) for place in np.flatnonzero(returned).tolist()]
 
     def number(self, numbers: Int64s) -> None:
         """The events that were taken have these numbers in the log."""
@@ -339,13 +397,12 @@ class Intake:
     def _columns(self, table: pa.Table) -> list[Any]:
         """What conditions read of the whole table, whose addresses queries get."""
         columns, every = list[Any](), np.arange(table.num_rows)
-        for query, core in zip(self._queries, self._cores, strict=True):
-            layout = core.form.layout
-            if layout.attributes:
-                read = fill(layout, table, every, core.plan.bound.schema)
-                query[WHOLES_AT], query[NUMBERS_AT] = read.whole.ctypes.data, read.number.ctypes.data
-                query[NULLS_AT] = read.null.ctypes.data
-                columns.append(read)
+        for places in self._layouts.values():
+            core = self._cores[places[0]]
+            read = fill(core.form.layout, table, every, core.plan.bound.schema)
+            addresses = read.whole.ctypes.data, read.number.ctypes.data, read.null.ctypes.data
+            self._queries[np.ix_(places, (WHOLES_AT, NUMBERS_AT, NULLS_AT))] = addresses
+            columns.append(read)
         return columns
 
     def can_drop(self, events: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -275,6 +276,9 @@ def _stepped(
 
 
 METRICS = "cepheid"
+# Each metric is an expression that Spark analyses, plans and compiles in every micro-batch: six for each of a hundred
+# queries take longer than all the rest. The numbers of more queries than these are one text (metrics.py reads it).
+MOST_NAMED = 8
 _names = itertools.count(1)  # of the metrics of streams that were given none
 
 
@@ -300,19 +304,29 @@ def observed_outcome(outcome: DataFrame, names: Sequence[str | None], metrics: s
     """What shards tell, packed; the numbers, and those of queries with names, go to Spark's observed metrics."""
     from pyspark.sql import functions as F
 
+    from cepheid.metrics import NAMES, OF_EACH  # with a server of pages, which a stream needs last
+
     numbers = [F.sum(name).alias(name) for name in (*COUNTS, "retained", "state_bytes", "lost")]
     numbers += [F.max(name).alias(name) for name in ("newest", "watermark")]
-    for number, query in enumerate(names):
-        if query is not None:
-            own = F.col("query") == number
-            numbers += [
-                F.sum(F.when(own, F.col(column)).otherwise(0)).alias(f"{name}[{query}]") for name, column in OWN.items()
-            ]
-            # The books of each query balance, too: what is left of the records that were read concerns others.
-            taken = reduce(lambda left, right: left + right, [F.col(OWN[name]) for name in RUN_POOL])
-            rest = F.col("read") - F.col("malformed") - F.when(own, taken).otherwise(0)
-            numbers.append(F.sum(rest).alias(f"irrelevant[{query}]"))
+    if sum(query is not None for query in names) > MOST_NAMED:
+        own = F.concat_ws(",", "query", *OWN.values())
+        numbers.append(F.concat_ws(";", F.collect_list(F.when(F.col("query") >= 0, own))).alias(OF_EACH))
+        numbers.append(F.max(F.lit(json.dumps(names))).alias(NAMES))
+    else:
+        numbers += [each for number, query in enumerate(names) if query is not None for each in _own(number, query)]
     return outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
+
+
+def _own(number: int, query: str) -> list[Any]:
+    """The numbers of one query, each in a metric of its own."""
+    from pyspark.sql import functions as F
+
+    own = F.col("query") == number
+    columns = [(F.when(own, F.col(column)).otherwise(0), name) for name, column in OWN.items()]
+    # The books of each query balance, too: what is left of the records that were read concerns others.
+    taken = reduce(lambda left, right: left + right, [F.col(OWN[name]) for name in RUN_POOL])
+    rest = F.col("read") - F.col("malformed") - F.when(own, taken).otherwise(0)
+    return [F.sum(column).alias(f"{name}[{query}]") for column, name in (*columns, (rest, "irrelevant"))]
 
 
 def _results(outcome: DataFrame, shipments: Sequence[WorkerPlan], result: pa.Schema, metrics: str) -> DataFrame:

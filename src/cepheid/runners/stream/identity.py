@@ -83,8 +83,8 @@ class Fingerprint:
         found = {}
         for name, aspects in self.queries.items():
             old = known.get(name)
-            if old is not None and not changes(old.aspects, aspects):
-                found[name] = Known(old.place, aspects, old.since)
+            if old is not None and old.aspects == aspects:
+                found[name] = old
                 continue
             if old is not None and name == ALONE:
                 changed = changes(old.aspects, aspects)

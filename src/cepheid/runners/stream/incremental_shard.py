@@ -9,7 +9,7 @@ which a match may have become known. Queries that no kernel goes on with search 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import itemgetter
@@ -206,13 +206,13 @@ class Resident:
         """Begins anew with these events."""
         self.log = EventLog(self.schema, self.log._as_table)
         shared: dict[tuple[str, ...], KeyNumbers] = {}
-        self.cores, self.groups = [], []
+        searches: list[tuple[Group, Core]] = []
         for group in groups_of(self.step.plans, self._asked, list(map(self.known_since, range(len(self._asked))))):
             core = self._search(group, shared)
             split = core.form.replays and len(group.numbers) > 1
-            groups = group.alone() if split else [group]
-            self.cores += [self._search(each, shared) for each in groups] if split else [core]
-            self.groups += groups
+            searches += [(each, self._search(each, shared)) for each in group.alone()] if split else [(group, core)]
+        searches.sort(key=lambda each: each[0].numbers[0])  # where each has its own, places are numbers
+        self.groups, self.cores = [group for group, _ in searches], [core for _, core in searches]
         self.intake = Intake(self.cores, list(shared.values()))
         begins = self.step.begins(table)
         arrived = self.read(table) if table.num_rows else []
@@ -269,7 +269,7 @@ class Resident:
 
     def found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
         """The matches that complete in the interval."""
-        return tuple(self.told(self.of_queries([(place, core.step(until)) for place, core in enumerate(self.cores)])))
+        return tuple(self.told(self.of_queries(self.intake.step(until))))
 
     def of_queries(self, found: Sequence[tuple[int, list[Found]]]) -> list[tuple[int, list[Found]]]:
         """What searches found, by the number of the query."""
@@ -306,13 +306,50 @@ class Resident:
 
     def told(self, found: Sequence[tuple[int, list[Found]]]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of the results of queries."""
+        made = self._made_together(found) if len(found) > 1 else {}
         for number, results in found:
             place = self.step.numbers[number]
+            if number in made:
+                yield place, made[number]
+                continue
             pushed = [each for each in results if isinstance(each, PushedMatches)]
             if len(pushed) < len(results):
                 yield from ((place, batch) for each in results if isinstance(each, Replayed) for batch in each.batches)
             elif results:
                 yield from ((place, batch) for batch in self._told(number, joined(pushed)))
+
+    def _made_together(self, found: Sequence[tuple[int, list[Found]]]) -> dict[int, pa.RecordBatch]:
+        """The rows of queries whose results look alike, made as one batch and cut: a batch costs more than few rows."""
+        alike: dict[Hashable, list[tuple[int, PushedMatches]]] = {}
+        for number, results in found:
+            one = results[0]
+            if self._looks[number] is not None and len(results) == 1 and isinstance(one, PushedMatches):
+                alike.setdefault((self._looks[number], one.sizes is None), []).append((number, one))
+        made: dict[int, pa.RecordBatch] = {}
+        for each in alike.values():
+            numbers, pushed = zip(*each, strict=True)
+            sizes, start = [len(one.known) for one in pushed], 0
+            if len(each) < 2 or sum(sizes) > MATCHES_AT_ONCE:
+                continue
+            (batch,) = self._told(numbers[0], joined(pushed))
+            for number, size in zip(numbers, sizes, strict=True):
+                made[number] = batch.slice(start, size)
+                start += size
+        return made
+
+    @cached_property
+    def _looks(self) -> list[int | None]:
+        """A number for what the rows of each query are made of; None: they are made by themselves."""
+        known: dict[Hashable, int] = {}
+        found: list[int | None] = []
+        for plan, worker_plan in zip(self.step.plans, self.step.shipments, strict=True):
+            bound = plan.bound
+            events = tuple((each.variable, each.kleene) for each in bound.positives)
+            shown = repr(bound.returns), worker_plan.schema, repr(worker_plan.plan.bound.schema)
+            plain = bound.summary is None and bound.forecast is None and not plan.is_lossy
+            look = (events, bound.is_linear, *shown)
+            found.append(known.setdefault(look, len(known)) if plain else None)
+        return found
 
     @cached_property
     def rows_of(self) -> list[ResultRows | None]:
@@ -327,13 +364,21 @@ class Resident:
             found.append(own if own is not None and own.fits else None)
         return found
 
+    def batch_of(self, number: int, results: Sequence[Found]) -> pa.RecordBatch | None:
+        """The rows of the result of a query that a kernel makes at once; None: they are made in another way."""
+        rows_of, pushed = self.rows_of[number], results[0]
+        if len(results) > 1 or rows_of is None or type(pushed) is not PushedMatches:
+            return None
+        if len(pushed.known) > MATCHES_AT_ONCE or not is_ready(len(pushed.events)):
+            return None
+        return rows_of.batch(self.log.places(), pushed)
+
     def _told(self, number: int, pushed: PushedMatches) -> Sequence[pa.RecordBatch]:
         """The rows of the result of a query."""
-        plan, worker_plan, rows_of = self.step.plans[number], self.step.shipments[number], self.rows_of[number]
-        if rows_of is not None and len(pushed.known) <= MATCHES_AT_ONCE and is_ready(len(pushed.events)):
-            batch = rows_of.batch(self.log.places(), pushed)
-            if batch is not None:
-                return [batch]
+        plan, worker_plan = self.step.plans[number], self.step.shipments[number]
+        batch = self.batch_of(number, [pushed])
+        if batch is not None:
+            return [batch]
         matches = self.searches[number].matches(pushed)
         # Few of the events are in matches: only these are taken out of the log.
         rows = np.unique(np.concatenate([chosen.rows for chosen in matches.chosen]))

@@ -232,20 +232,26 @@ class StreamStep:
         if arrived is None or not arrived.num_rows:
             return ()
         name = self.plans[0].bound.schema.type
-        counts: dict[str | None, int] = {}
-        if name is not None:
-            of_each = pc.value_counts(arrived.column(name))
-            counts = dict(zip(*(of_each.field(place).to_pylist() for place in (0, 1)), strict=True))
-        found = []
-        for place, number in enumerate(self.numbers):
-            types = None if name is None else self._types[place]
-            found.append((number, arrived.num_rows if types is None else sum(counts.get(kind, 0) for kind in types)))
-        return tuple(found)
+        if name is None:
+            return tuple((number, arrived.num_rows) for number in self.numbers)
+        places, named, every = self._types
+        counts = np.zeros(len(places) + 1, np.int64)
+        for kind in pc.value_counts(arrived.column(name)).to_pylist():
+            counts[places.get(kind["values"], len(places))] += kind["counts"]
+        found = np.where(every, arrived.num_rows, named @ counts)
+        return tuple(zip(self.numbers, found.tolist(), strict=True))
 
     @cached_property
-    def _types(self) -> list[frozenset[str] | None]:
-        """The types that each query names."""
-        return [types_of(plan.bound) for plan in self.plans]
+    def _types(self) -> tuple[dict[str | None, int], Int64s, Mask]:
+        """The types that queries name, with their places; which of these each names; and which look at all events."""
+        types = [types_of(plan.bound) for plan in self.plans]
+        places: dict[str | None, int] = {}
+        for name in sorted(frozenset().union(*(own for own in types if own is not None))):
+            places[name] = len(places)
+        named = np.zeros((len(types), len(places) + 1), np.int64)
+        for row, own in zip(named, types, strict=True):
+            row[[places[name] for name in own or ()]] = 1
+        return places, named, np.array([own is None for own in types])
 
     def found_within_limits(
         self, store: Carried, events: EventTable, clock: Clock, until: int
@@ -326,6 +332,10 @@ class StreamStep:
 
     def adds_up(self) -> bool:
         """Are totals asked for, so that buckets wait for their end even where no event does?"""
+        return self._adds_up
+
+    @cached_property
+    def _adds_up(self) -> bool:
         return any(worker_plan.plan.bound.summary is not None for worker_plan in self.shipments)
 
     def known(self, clock: Clock, number: int, worker_plan: WorkerPlan) -> Known:
@@ -334,6 +344,8 @@ class StreamStep:
 
     def closed(self, store: Carried, clock: Clock, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
         """The totals of buckets that are over, of queries that ask for totals."""
+        if not self._adds_up:
+            return ()
         queries = zip(self.numbers, self.shipments, strict=True)
         places = [self.known(clock, number, worker_plan).place for number, worker_plan in queries]
         return tuple(totals.closed(store, places, self.numbers, self.shipments, self.plans, until))
