@@ -346,7 +346,7 @@ def followed_by() -> Iterator[Row]:
     clause = (
         "MATCH_RECOGNIZE ({} ORDER BY ts MEASURES A.ts AS a, B.ts AS b AFTER MATCH SKIP TO NEXT ROW PATTERN ({}) {}"
     )
-    clause += " DEFINE A AS type = 'A', B AS type = 'B', C AS type = 'C')"
+    clause += " DEFINE A AS type = 'A', B AS type = 'B'{})"
     text = "PATTERN SEQ({}) WHERE skip_till_next_match {{ {} }} WITHIN {} RETURN a.ts AS x, b.ts AS y"
     for key, window, third in (
         ("id", "", ""),
@@ -359,7 +359,8 @@ def followed_by() -> Iterator[Row]:
             table = mixed_events(events)
             pattern = f"A X*? B{' X*? C' if third else ''}"
             parts = f"A a, B b{', C c' if third else ''}"
-            one = clause.format(f"PARTITION BY {key}" if key else "", pattern, window)
+            last = ", C AS type = 'C'" if third else ""
+            one = clause.format(f"PARTITION BY {key}" if key else "", pattern, window, last)
             other = text.format(parts, f"[{key}]" if key else "", window.removeprefix("WITHIN ") or "ALL")
             points.append(Point("events", events, events, match(table, one), match(table, other)))
         yield Row(f"{pattern} by {key or 'nothing'} {window}, a clause beside query text", points)

@@ -38,6 +38,7 @@ LOADED_LATE = (
     "cepheid.engine.incremental.by_queues",
     "cepheid.engine.kernels.cache",
     "cepheid.engine.kernels.parts",
+    "cepheid.engine.kernels.quicker",
     "cepheid.engine.reference",
     "cepheid.engine.search",
     "cepheid.engine.scoring.edges",

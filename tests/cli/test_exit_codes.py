@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from cepheid.cli import run
-from cepheid.cli.app import app
+from cepheid.cli.app import COMMANDS, app
 from cli.conftest import THEFT, Cepheid
 
 
@@ -128,6 +128,7 @@ def test_every_command_shows_an_example() -> None:
         command = commands.get_command(context, name)
         assert command is not None
         assert "Example" in (command.help or ""), name
+        assert (command.help or "").partition("\n\n")[0] == COMMANDS[name]
     helped = _process("run", "--help")
     assert helped.returncode == 0
     assert "cepheid run" in helped.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import signal
 from datetime import UTC, datetime, timedelta, timezone
@@ -98,12 +99,36 @@ def test_what_is_no_event_is_refused_and_changes_nothing(bad: dict[str, Any]) ->
     assert len(live.send({"ts": 53, "type": "Z", "k": 0})) == 2
 
 
+GROUP = "PATTERN SEQ(A a, C? c, B+ b[]) WHERE skip_till_next_match(a, c, b[]) { [k] } WITHIN 10"
+SHAPES: dict[str, Any] = {"sequence": PAIR, "group": GROUP, "several": {"pair": PAIR, "group": GROUP}}
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
-def test_an_event_that_ctrl_c_meets_comes_whole_or_not_at_all() -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_event_that_ctrl_c_meets_comes_whole_or_not_at_all(shape: str) -> None:
     draw = random.Random(3)
-    events = [{"ts": step, "type": draw.choice("ABZZ"), "k": step % 2, "x": 0.5} for step in range(100)]
-    calm, live = cepheid.live(PAIR, SCHEMA), cepheid.live(PAIR, SCHEMA)
+    events = [{"ts": step, "type": draw.choice("ABCZZ"), "k": step % 2, "x": 0.5} for step in range(100)]
+    calm, live = cepheid.live(SHAPES[shape], SCHEMA), cepheid.live(SHAPES[shape], SCHEMA)
     expected = [row for event in events for row in calm.send(event)]
     found = [row for rows in sent_with_ctrl_c(live, events, draw, (1e-6, 2e-5)) for row in rows]
+    assert expected
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
-    assert live.numbers.events == len(events)
+    assert (live.numbers.events, live.numbers.matches) == (len(events), len(expected))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_are_those_of_the_long_way_name_by_name(shape: str) -> None:
+    draw = random.Random(5)
+    events = [{"x": 0.5, "k": step % 3, "type": draw.choice("ABCZ"), "ts": step // 2} for step in range(400)]
+    live, long = cepheid.live(SHAPES[shape], SCHEMA), cepheid.live(SHAPES[shape], SCHEMA)
+    long._fast = None
+    found = 0
+    for event in events:
+        rows = live.send(event)
+        assert repr(rows) == repr(long.send(event))
+        found += len(rows)
+        for row in rows:
+            row.clear()  # a caller may do with it what it likes
+    assert found > 50
+    assert live.numbers.matches == found
+    assert gc.isenabled()

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cepheid
+from cepheid.engine.values.calls import each_row
 from cepheid.language.functions import find_function
 from strategies import functions as f
 
@@ -167,3 +168,16 @@ def test_which_functions_are_compiled() -> None:
     found = find_function("root")
     assert found is not None
     assert found.vouched
+
+
+def test_functions_of_several_texts_are_called_once_for_each_combination() -> None:
+    calls: list[tuple[object, ...]] = []
+
+    def joined(one: str | None, other: str | None, third: str) -> str | None:
+        calls.append((one, other))
+        return None if one is None else f"{one}{other}{third}"
+
+    one, other = pa.chunked_array([["a", "b", None], ["a"] * 5]), pa.array(["x", None, "x", "x", "x", "y", "x", "y"])
+    found = each_row(joined, [one, other, pa.scalar("!")], pa.string())
+    assert found.to_pylist() == ["ax!", "bNone!", None, "ax!", "ax!", "ay!", "ax!", "ay!"]
+    assert sorted(calls, key=repr) == [("a", "x"), ("a", "y"), ("b", None), (None, "x")]

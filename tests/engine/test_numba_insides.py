@@ -1,4 +1,7 @@
-"""What compile.py and parts.py of the kernels need of numba. If one of these fails, numba has changed: look there."""
+"""What compile.py, parts.py and quicker.py of the kernels need of numba.
+
+If one of these fails, numba has changed: look there.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,15 @@ import numba
 import numpy as np
 import pytest
 from numba import types
+from numba.core import event
+from numba.core.compiler import Flags
+from numba.core.targetconfig import TargetConfig
+from numba.np import arrayobj
 
 import cepheid.engine
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.kernels.compile import Kernel, borrowing, called_by_address, kernel
+from cepheid.engine.kernels.quicker import quicker
 
 COMPILED = not numba.config.DISABLE_JIT
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
@@ -102,6 +110,45 @@ def test_errors_of_a_part_keep_their_arguments() -> None:
 
 def test_a_part_can_be_called_from_python_too() -> None:
     assert part_that_raises(np.arange(5), 10) == 10
+
+
+@kernel
+def put(values: Int64s, into: Int64s) -> None:
+    """Copies numbers."""
+    into[:] = values
+
+
+def test_assignments_to_slices_compile_no_texts() -> None:
+    into = np.zeros(3, np.int64)
+    put(np.arange(3), into)
+    assert into.tolist() == [0, 1, 2]
+    assert "unicode" not in code_of(put)
+    with pytest.raises(ValueError, match="another shape"):
+        put(np.arange(2), into)
+
+
+def test_numba_is_as_it_was_after_a_kernel_is_compiled() -> None:
+    changed = [
+        (TargetConfig, "__hash__"),
+        (TargetConfig, "__eq__"),
+        (types.BaseFunction, "get_call_type"),
+        (arrayobj, "raise_with_shape_context"),
+        (event, "install_timer"),
+    ]
+    before = [getattr(where, name) for where, name in changed]
+    with quicker():
+        assert all(getattr(where, name) is not was for (where, name), was in zip(changed, before, strict=True))
+    assert [getattr(where, name) for where, name in changed] == before
+
+
+def test_options_are_compared_and_hashed_as_by_numba() -> None:
+    some = [Flags() for _ in range(4)]
+    some[1].nrt, some[2].nrt = True, False  # False is what it is anyway
+    some[3].forceinline = True
+    hashes, equal = [*map(hash, some)], [one == other for one in some for other in some]
+    with quicker():
+        assert [*map(hash, some)] == hashes
+        assert [one == other for one in some for other in some] == equal
 
 
 def test_no_two_tuples_of_kernels_look_alike() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -284,3 +285,30 @@ def test_events_that_end_matches_together_keep_large_sums_exact() -> None:
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.x > b.x WITHIN 100 SUMMARISE count(*) AS n, sum(c.x) AS v, sum(a.x) AS w"
     (found,) = cepheid.match(events, text).to_pylist()
     assert found == {"n": Decimal(16), "v": Decimal(2 * sum(values) + 4 * 7), "w": Decimal(3 * (6 + 2))}
+
+
+IN_SHORT_WINDOWS = (
+    "SEQ(A+ a[], B? b, C c)",
+    "SEQ((A a, B b)+, C c)",
+    "SEQ(A a, (B b | C c)+, D d)",
+    "SEQ(AND(A+ a[], B b), C? c, D d) WHERE partition_contiguity { }",
+    "SEQ((A a | B b)+, C c) WHERE skip_till_next_match { }",
+    "SEQ(A+ a[], B+ b[]) WHERE a.LEN < 4",
+)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+@pytest.mark.parametrize("window", ["5", "9", "7 EVENTS"])
+@pytest.mark.parametrize("pattern", IN_SHORT_WINDOWS)
+def test_paths_that_cross_from_block_to_block_are_added_up_once(pattern: str, window: str) -> None:
+    draw = random.Random(pattern + window)
+    times = sorted(draw.choices(range(60), k=60))
+    columns = {"x": draw.choices(range(8), k=60), "y": draw.choices([0.5, 1.0, -3.0], k=60)}
+    table = pa.table({"ts": times, "type": draw.choices("AABBCD", k=60), **columns})
+    text = f"PATTERN {pattern} WITHIN {window}"
+    listed = cepheid.match(table, text).column("a").to_pylist()
+    taken = [event for group in listed for event in (group if isinstance(group, list) else [group]) if event]
+    totals = "SUMMARISE count(*) AS n, count(a) AS k, sum(a.x) AS s, max(a.x) AS top, min(a.y) AS low, sum(a.y) AS part"
+    (found,) = cepheid.match(table, f"{text} {totals}").to_pylist()
+    x, y = [event["x"] for event in taken], [event["y"] for event in taken]
+    assert found == {"n": len(listed), "k": len(x), "s": sum(x), "top": max(x), "low": min(y), "part": sum(y)}

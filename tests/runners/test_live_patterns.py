@@ -11,7 +11,7 @@ import pytest
 import cepheid
 from cepheid.flink import Pattern
 from cepheid.runners.live_search import SearchLive
-from cepheid.runners.stream import flink, rows
+from cepheid.runners.stream import flink, pushed, rows
 
 KINDS = {"ts": pa.int64(), "k": pa.int64(), "price": pa.float64(), "name": pa.string(), "unread": pa.string()}
 SCHEMA = pa.schema(list(KINDS.items()))
@@ -22,6 +22,9 @@ CLAUSES = {
     "PATTERN (A X*? C) WITHIN 20 DEFINE A AS name = 'a', C AS name = 'c')",
     "computed": "PARTITION BY k ORDER BY ts MEASURES LAST(C.price) - A.price AS risen, COUNT(B.*) AS falls, "
     "CLASSIFIER() AS label, upper(LAST(B.name)) AS name " + V,
+    "arithmetic": "PARTITION BY k ORDER BY ts MEASURES A.ts / (A.ts % 3) AS ratio, A.ts * 2 - LAST(C.ts) AS whole, "
+    "-A.price * 1.1 AS decimal, A.price < LAST(C.price) AND LAST(B.name) < 'b' AS truth, "
+    "COALESCE(LAST(B.name), 'none') || '!' AS text, CASE WHEN A.ts > 50 THEN A.price END AS late, 1 + 1 AS two " + V,
     "aggregates": "PARTITION BY k ORDER BY ts MEASURES AVG(B.price) AS mean, SUM(C.price) AS total " + V,
     "no key": "ORDER BY ts MEASURES A.ts AS begins, PREV(A.ts) AS earlier, A.name AS named " + V,
     "all rows": "PARTITION BY k ORDER BY ts MEASURES CLASSIFIER() AS label, MATCH_NUMBER() AS number, "
@@ -125,6 +128,42 @@ def test_what_is_not_a_number_is_null(name: str) -> None:
 def test_flink_patterns_are_what_a_batch_has(name: str, how: str) -> None:
     """Steps with several events, without one, and with none."""
     check(PATTERNS[name], how, partition_by=["k"])
+
+
+@pytest.mark.parametrize("how", ["dicts", "tables", "both"])
+@pytest.mark.parametrize("clause", ["PATTERN (A B) WITHIN 4", "PATTERN (^ A B) WITHIN 4"])
+def test_partitions_that_have_no_rows_for_a_while_begin_again(
+    how: str, clause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many keys of which few are at work at a time: most partitions are forgotten, some of them are kept without rows.
+
+    A clause that asks for the first row of a partition remembers all of them.
+    """
+    monkeypatch.setattr(pushed, "LEAST", 20)
+    draw = random.Random(3)
+    table = events(600).set_column(1, "k", pa.array([place // 60 + draw.randrange(4) for place in range(600)]))
+    query = f"""MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, B.name AS other
+        {clause} DEFINE A AS name < 'b', B AS name > 'a')"""
+    live, found = cepheid.live(query, SCHEMA), list[str]()
+    for piece in pieces(table, how):
+        found += as_rows(live.send(piece))
+        assert len(live.held.stream) <= 100
+    found += as_rows(live.finish())
+    assert sorted(found) == sorted(as_rows(cepheid.match(table, query)))
+    assert found
+
+
+@pytest.mark.parametrize("how", ["dicts", "tables", "both"])
+def test_keys_that_kernels_do_not_read_from_tables(how: str) -> None:
+    """Python and Arrow hold such a key in different ways."""
+    table, day = events(200), pa.timestamp("us")
+    table = table.set_column(1, "k", pa.array([place % 3 for place in range(200)]).cast(day))
+    query = f"MATCH_RECOGNIZE ({CLAUSES['v-shape']}"
+    live, found = cepheid.live(query, table.schema), list[str]()
+    for piece in pieces(table, how):
+        found += as_rows(live.send(piece))
+    found += as_rows(live.finish())
+    assert sorted(found) == sorted(as_rows(cepheid.match(table, query)))
 
 
 def test_a_state_is_saved_of_tables_with_columns_that_a_clause_does_not_read() -> None:

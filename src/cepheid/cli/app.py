@@ -6,27 +6,29 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import cepheid
 from cepheid.cli.messages import out
 
-COMMANDS = (
-    "run",
-    "sql",
-    "check",
-    "explain",
-    "why",
-    "fit",
-    "forecast",
-    "report",
-    "console",
-    "simulate",
-    "tutorial",
-    "demo",
-    "warm",
-    "bench",
-)
+# With the first sentence of their help, which lists them: it takes three times as long to load them all.
+COMMANDS = {
+    "run": "Find the matches of a query, or of several, in files of events.",
+    "sql": "Run a SELECT with MATCH_RECOGNIZE over files. Without a statement, open a prompt.",
+    "check": "List all errors of queries, without running them.",
+    "explain": "Show the plan of a query: its operators, the engine that runs it, and why.",
+    "why": "Explain why a query finds nothing, or too little.",
+    "fit": "Learn from past events how often readers miss events, and how long events take to follow each other.",
+    "forecast": "List the open partial matches, with their probability to complete and the expected time.",
+    "report": "Run a query and write its matches as one HTML page that works offline.",
+    "console": "Serve a local web page to write queries, see their errors, run them on tables and streams,"
+    " and ask why.",
+    "simulate": "Generate a stream with known truth, to try queries on.",
+    "tutorial": "Show the first steps: four queries over tables of the package, each with its result.",
+    "demo": "Simulate a day in a store, learn how much its readers miss, and find the thefts of the afternoon.",
+    "warm": "Compile all engines for this machine in advance, for example when an image is built.",
+    "bench": "Run the benchmarks of a source checkout. The installed package does not contain them.",
+}
 OTHER_WORDS = {"match": "run", "query": "run", "find": "run", "validate": "check", "plan": "explain", "train": "fit"}
 _SETTINGS = {"bench": {"allow_extra_args": True, "ignore_unknown_options": True}}
 
@@ -37,6 +39,15 @@ class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands: Any = dict.fromkeys(COMMANDS)  # their names, for "Did you mean ...?"
+        self.listed = False  # is the help about to list them?
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help, for which no command is loaded."""
+        self.listed = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.listed = False
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command of some arguments; a word that looks like none of ours may still mean one, as `match` does."""
@@ -53,6 +64,8 @@ class _Commands(TyperGroup):
         """Loads one."""
         if cmd_name not in COMMANDS:
             return None
+        if self.listed:
+            return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
         module = import_module(f"cepheid.cli.{cmd_name}")
         one = getattr(module, "app", None)
         if one is None:

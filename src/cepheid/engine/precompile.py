@@ -30,7 +30,7 @@ OTHERS = (
     "incremental.by_runs",
     "incremental.by_queues",
     "incremental.arrow_rows",
-    "incremental.dict_door",
+    "incremental.dict_answers",
     "incremental.table_door",
     "incremental.result_rows",
     "incremental.intake",

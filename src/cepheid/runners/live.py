@@ -71,12 +71,16 @@ class Live(LiveFace):
         if fast is None:
             return self._sent_the_long_way(events)
         if type(events) is dict:
+            found: list[Any] = []
             try:
-                if fast.call(events, fast.at, 0) == 0:
-                    return []
+                left = fast.call(events, found, fast.at, 0)
+                if left == 0:
+                    return found
             except BaseException:
                 fast.undo(self, events)
                 raise
+            if left > 0:
+                return fast._alone(self, events, is_in=True)
         if self._owner is not None:
             return self._sent_the_long_way(events)
         return fast._alone(self, events)
@@ -86,7 +90,7 @@ class Live(LiveFace):
         fast, state = self._fast, self._state
         assert fast is not None
         if self._opened is state and not fast.is_overtaken:
-            if fast.broken:
+            if fast.is_broken:
                 fast.mend()
             if not fast.is_crowded():
                 return True

@@ -53,16 +53,18 @@ class FastDoor:
         self.readable = all(reads_dicts(core, alone, resident.schema) for core, alone in pairs)
         self.dicts = DictEvents(given, self.time, self.type, self.delay, narrow.names)
         self.door, self.at = self.dicts.door, self.dicts.at
-        self.call: Callable[[Any, int, int], int] = _not_yet
+        self.call: Callable[[Any, list[Any], int, int], int] = _not_yet
         self.nothing = result.empty_table()
         self.same = given.equals(narrow)
         self.time_at, self.type_at = narrow.get_field_index(self.time), narrow.get_field_index(self.type)
         self.selects = all(given.field(each.name).type == each.type for each in narrow)
         self.dict_rows = DictRows(resident.shipments, result) if not self.zoned else None
+        form = resident.cores[0].form
+        plain = self.dict_rows is not None and not form.by_queues  # numpy works out probabilities
+        self.answers = self.dict_rows.answers(self.whole, form.by_runs) if plain and self.dict_rows else None
         self._cores: list[Core] = []
         self.before: tuple[Any, ...] = ()  # where to go back to, if a call is broken off...
         self.broken = False  # ...and whether it was, and that was not done yet
-        self.matches = 0  # that came this way since the long way last looked
         self.calls = 0  # of the kernel, when the last call ended
         self.counts_ties = False
         self.tied: list[Any] = []  # events that share their time with another
@@ -81,6 +83,16 @@ class FastDoor:
     def events(self) -> int:
         """How many events came this way since the long way last looked."""
         return self.door[d.EVENTS]
+
+    @property
+    def matches(self) -> int:
+        """How many matches were told since the long way last looked."""
+        return self.door[d.TOLD]
+
+    @property
+    def is_broken(self) -> bool:
+        """Was a call broken off, and not taken back yet? Or is the kernel in the midst of one?"""
+        return self.broken or self.door[d.HALF] > 0
 
     @property
     def recent(self) -> list[Any]:
@@ -112,7 +124,7 @@ class FastDoor:
         self.counts_ties = ties.counts
         door[d.TIES] = int(ties.counts)
         self._note_recent([], self.newest)  # the long way knows the events of that time
-        self.matches = door[d.EVENTS] = 0
+        door[d.TOLD] = door[d.EVENTS] = door[d.HALF] = 0
         self.back, self.tied, self.broken = None, [], False
         self._look_at_log()
         return True
@@ -125,7 +137,7 @@ class FastDoor:
     def closed(self) -> list[Any]:
         """What came this way, for the long way, which asks for its number, too: events that may be tied."""
         self.door[d.OPEN] = 0
-        if self.broken:
+        if self.is_broken:
             self.mend()
         resident = self.resident
         if self.events:
@@ -148,7 +160,8 @@ class FastDoor:
 
     def _look_at_log(self) -> None:
         log = self.resident.log
-        self.dicts.look_at_log(log.dicts, log.rows, max(residents.LEAST, 2 * self.resident.kept))
+        answers = self.answers if log.dicts is not None and len(log.parts) == 1 else None
+        self.dicts.look_at_log(log.dicts, log.rows, max(residents.LEAST, 2 * self.resident.kept), answers)
 
     def _look_for_ends(self) -> None:
         waiting = [np.array(core.waiting_ends(), np.int64) for core in self.resident.cores]
@@ -157,18 +170,25 @@ class FastDoor:
 
     # --- one call at a time -------------------------------------------------------------------------------------------
 
-    def _alone(self, live: Any, events: Any) -> Any:
-        """What events decide, by this way or by the long one, while no other call is at work."""
+    def _alone(self, live: Any, events: Any, is_in: bool = False) -> Any:
+        """What events decide, by this way or by the long one, while no other call is at work.
+
+        If `is_in`, the kernel has taken the event in, unless another thread was faster, and took it back.
+        """
         told = done = None
         try:
             with live._lock:
-                ready = live._opened is live._state and not self.is_overtaken and not self.tied and not self.broken
+                if is_in and self.door[d.HALF] and self.door[d.TAKEN] == id(events):
+                    told = self._rest(self.door[d.HALF])
+                    done = self.before
+                    self._let_in(told)
+                    return told
+                ready = live._opened is live._state and not self.is_overtaken and not self.tied and not self.is_broken
                 if ready or live._is_open():
                     self.door[d.OPEN] = 0
                     told = self._one(events) if type(events) is dict else self.take(events)
                     done = self.before
-                    # As plain Python the kernel could be broken off.
-                    self.door[d.OPEN] = COMPILES and told is not None and self.back is _TO_LIST and not self.tied
+                    self._let_in(told)
             if told is not None:
                 return told
         except BaseException:
@@ -179,17 +199,33 @@ class FastDoor:
             raise
         return live._sent_the_long_way(events)
 
+    def _let_in(self, told: Any) -> None:
+        """May single events come without the lock? As plain Python the kernel could be broken off."""
+        self.door[d.OPEN] = COMPILES and told is not None and self.back is _TO_LIST and not self.tied
+
+    def _rest(self, pending: int) -> Any:
+        """What an event decides that the kernel has taken in, where searches need Python to go on."""
+        self.before, self.broken = self._before_event(), True
+        try:
+            return self._done(self.dicts.results(pending), as_table=False)
+        except BaseException:
+            self.mend()
+            raise
+
     def undo(self, live: Any, event: Event) -> None:
         """Ctrl-C came after the kernel had taken an event in: it did not happen."""
         with live._lock:
-            door, log = self.door, self.resident.log
-            if door[d.TAKEN] != id(event):
-                return
-            newest, events, rows, recent_time, recent_row = door[d.BEFORE : d.BEFORE + 5].tolist()
-            recent = self._recent if recent_row < 0 else [log.event(recent_row)]
-            of_log = log, log.parts, len(log.parts), rows, self.resident.until
-            self.before = newest, (events, self.matches), self.tied, recent, recent_time, self.back, of_log
-            self.mend()
+            if self.door[d.TAKEN] == id(event):
+                self.before = self._before_event()
+                self.mend()
+
+    def _before_event(self) -> tuple[Any, ...]:
+        """What was before the event that the kernel took in last."""
+        log = self.resident.log
+        newest, events, rows, recent_time, recent_row, told = self.door[d.BEFORE : d.BEFORE + 6].tolist()
+        recent = self._recent if recent_row < 0 else [log.event(recent_row)]
+        of_log = log, log.parts, len(log.parts), rows, self.resident.until
+        return newest, (events, told), self.tied, recent, recent_time, self.back, of_log
 
     # --- single events ------------------------------------------------------------------------------------------------
 
@@ -237,7 +273,7 @@ class FastDoor:
     def _called(self, event: Event, how: int) -> int:
         if not self.whole:
             self.door[d.GIVEN] = instant_of(event.get(self.time), self.whole, self.zoned)
-        return self.call(event, self.at, how)
+        return self.call(event, [], self.at, how)
 
     def _pushed(self, event: Event, how: int) -> int:
         """Takes an event in; how many searches there are to go on with; below 0: it has to go the long way."""
@@ -306,15 +342,18 @@ class FastDoor:
 
     def _begin(self) -> None:
         """Notes where to go back to if the call is broken off."""
-        log, resident, door = self.resident.log, self.resident, self.door
+        resident, door = self.resident, self.door
+        log, row = resident.log, door[d.RECENT_ROW]
         door[d.ENTERED] += 1
         of_log = log, log.parts, len(log.parts), log.rows, resident.until
-        counted = self.events, self.matches
-        self.before = self.newest, counted, self.tied, self.recent, door[d.RECENT_TIME], self.back, of_log
+        counted, recent = (door[d.EVENTS], door[d.TOLD]), self._recent if row < 0 else [log.event(row)]
+        self.before = door[d.NEWEST], counted, self.tied, recent, door[d.RECENT_TIME], self.back, of_log
         self.broken = True
 
     def mend(self) -> None:
         """A call was broken off: it did not happen."""
+        if self.door[d.HALF] and not self.broken:
+            self.before = self._before_event()
         self.broken = True
         self.door[d.OPEN] = 0
         newest, counted, self.tied, recent, recent_time, self.back, of_log = self.before
@@ -330,8 +369,8 @@ class FastDoor:
         self._look_at_log()
         self._note_recent(recent, recent_time)
         self.door[d.NEWEST], self.door[d.TAKEN] = newest, 0
-        self.door[d.EVENTS], self.matches = counted
-        self.broken = False
+        self.door[d.EVENTS], self.door[d.TOLD] = counted
+        self.door[d.HALF], self.broken = 0, False
 
     def _until(self, newest: int) -> int | None:
         known = self.resident.until
@@ -350,12 +389,13 @@ class FastDoor:
             most = max(residents.LEAST, 2 * resident.kept)
             if log.rows > most or log.held_rows > HELD_FOR_EACH * most:
                 self._forget(self.newest)
-        if as_table:
+        if as_table and self.door[d.LOG]:  # dicts do not go on where they were
             self._look_at_log()
-        self.matches += matches
+        if matches:
+            self.door[d.TOLD] += matches
         self.back = _same if as_table else _TO_LIST
         self.calls = self.door[d.CALLS]
-        self.broken = False
+        self.door[d.HALF], self.broken = 0, False
         return told
 
     def _forget(self, newest: int) -> None:
@@ -373,6 +413,11 @@ class FastDoor:
     def _rows(self, found: Told, as_table: bool) -> Any:
         """What was found as a table, or as a list of dicts."""
         resident = self.resident
+        if as_table and len(found) == len(resident.shipments) == 1:
+            ((number, results),) = found
+            batch = resident.batch_of(number, results)
+            if batch is not None:
+                return pa.Table.from_batches([batch], self.result)
         found = resident.of_queries(found)
         if not as_table and self.dict_rows is not None:
             rows = self.dict_rows.rows(resident.log, found)
@@ -433,7 +478,7 @@ def door_for(resident: Any, reader: EventReader, result: pa.Schema) -> FastDoor 
     return FastDoor(resident, reader, result)
 
 
-def _not_yet(event: Any, at: int, how: int) -> int:
+def _not_yet(event: Any, found: list[Any], at: int, how: int) -> int:
     """The kernel is not there."""
     return d.LONG_WAY
 

@@ -58,7 +58,7 @@ class Before(NamedTuple):
 
     noted: Noted
     dicts: list[Event]
-    tables: list[pa.Table]
+    tables: list[tuple[GivenRows, int]]  # and the first row of each that waited
     watermark: int
     events: int
     matches: int
@@ -335,7 +335,7 @@ class PatternDoor:
     def _standing(self) -> Before:
         watermark = int(self.door[p.WATERMARK])
         self.pushed.until = self._until(watermark)
-        tables = [given.waits() for given in self.tables]
+        tables = [(given, given.next) for given in self.tables]
         return Before(self.pushed.noted(), self.events.waits, tables, watermark, self.number, self.matches)
 
     def take_back(self, events: Any) -> None:
@@ -364,7 +364,7 @@ class PatternDoor:
         self.door[p.WATERMARK], self.door[d.EVENTS], self.matches = before.watermark, before.events, before.matches
         self.door[d.TAKEN] = 0
         self.takes_dicts = False
-        self._look(before.dicts, before.tables)
+        self._look(before.dicts, [given.waits_from(row) for given, row in before.tables])
         self.happened, self.before = (None, None), None
 
 

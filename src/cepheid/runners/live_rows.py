@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.incremental.core import Found, PushedMatches
+from cepheid.engine.incremental.dict_answers import Answers
 from cepheid.runners.stream.event_log import EventLog
 from cepheid.runners.worker_plans import WorkerPlan
 
@@ -32,6 +33,13 @@ class DictRows:
             own = _Query(worker_plan.name, variables, tuple(bound.schema.names), bound.schema.time)
             self._queries.append(own if plain else None)
         self._names = result.names
+
+    def answers(self, whole: bool, sized: bool) -> Answers | None:
+        """What a kernel makes the same rows of; None: it cannot."""
+        query = self._queries[0]
+        if query is None or query.name is not None or len(self._queries) > 1:
+            return None
+        return Answers(self._names, query.variables, query.columns, query.time, whole, sized)
 
     def rows(self, log: EventLog, found: Sequence[tuple[int, list[Found]]]) -> list[dict[str, Any]] | None:
         """The rows of what was found; None: some events did not come as dicts, or values are computed."""

@@ -1,9 +1,8 @@
 """One event as a dict, straight into the searches of the queries that mention its type: a kernel reads it.
 
-All that it needs is reached from one array, `door`, whose address Python hands over with the event. An event that
-decides nothing is taken in by that one call, whole or not at all, and no lock is needed: Python's own holds meanwhile.
-Where something has to be searched, or there is no room, nothing has happened, and the caller comes again with the lock
-of the live query.
+All that it needs is reached from one array, `door`, whose address Python hands over with the event. An event is taken
+in by that one call, whole or not at all, and no lock is needed: Python's own holds meanwhile. Where there is no room,
+nothing has happened, and the caller comes again with the lock of the live query.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import numpy as np
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import alone, linking, one_event
 from cepheid.engine.incremental.alone import FIRSTS, passing
-from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import append, may_end, next_deadline, release
 from cepheid.engine.incremental.stepping import searched
 from cepheid.engine.kernels.compile import borrowing, kernel
@@ -49,19 +47,22 @@ OPEN, CALLS, NEWEST, CHECKED, DUE, DELAY, PASSED = range(7)
 # many there are, and how many there may be; do ties count, the time of the latest event that was kept and its row (-1:
 # it is told elsewhere); a time that the caller worked out; room for a flag.
 EVENTS, TAKEN, LOG, ROWS, MOST_ROWS, TIES, RECENT_TIME, RECENT_ROW, GIVEN, BEYOND = range(7, 17)
-# What some of these were before the last call: newest time, events, rows, the latest event's time and number.
-BEFORE = 17
+# Matches that were told; what rows of matches are made of (`dict_answers`; 0: Python makes them); the searches that
+# Python goes on with after an event was taken in, and before anything else happens (0: none).
+TOLD, ANSWERS_AT, HALF = range(17, 20)
 # The columns: how many, and their table; the values of this event; the dict of types, and what takes all others.
-COLUMNS, COLUMNS_AT, VALUES_AT, CODES, OTHERS, UTC_AT, NONE_KIND = range(22, 29)
+COLUMNS, COLUMNS_AT, VALUES_AT, CODES, OTHERS, UTC_AT, NONE_KIND = range(20, 27)
 # Who takes events of a type, from where to where in the table of takers; queries; what columns are filled from; who
 # takes this event; searches that Python goes on with; possible last events of matches, a queue of times and queries.
-RANGES_AT, CODES_KNOWN, TAKERS_AT, TAKERS, QUERIES_AT, QUERIES, FILLS_AT, FILLS, CHOSEN_AT, PENDING_AT = range(29, 39)
+RANGES_AT, CODES_KNOWN, TAKERS_AT, TAKERS, QUERIES_AT, QUERIES, FILLS_AT, FILLS, CHOSEN_AT, PENDING_AT = range(27, 37)
 # ... and how often the kernel was entered; do queries wait for windows to pass?
-ENDS_AT, ENDS_ROOM, ENDS_FIRST, ENDS_LAST, ENTERED, LATE = range(39, 45)
+ENDS_AT, ENDS_ROOM, ENDS_FIRST, ENDS_LAST, ENTERED, LATE = range(37, 43)
 # Where the numbers of a row of a table are, by column: then of these its values say only whether they are there. 0: all
 # values are objects.
-RAWS_AT = 45
-DOOR_SIZE = 46
+RAWS_AT = 43
+# What some of these were before the last call: newest time, events, rows, the latest event's time and number, matches.
+BEFORE = 44
+DOOR_SIZE = 50
 
 # Of a column: its name and the type of its values, by address; is it the time, the type, a whole number, a text?
 NAME, VALUE_KIND, ROLE, STORED = range(4)
@@ -400,7 +401,7 @@ def pass_time(door: Int64s, until: int, pending: int) -> int:
 @borrowing
 def note(door: Int64s, event: int, time: int) -> None:
     """Says that an event has come, and what was before."""
-    for place, field in enumerate((NEWEST, EVENTS, ROWS, RECENT_TIME, RECENT_ROW)):
+    for place, field in enumerate((NEWEST, EVENTS, ROWS, RECENT_TIME, RECENT_ROW, TOLD)):
         door[BEFORE + place] = door[field]
     door[CALLS] += 1
     door[EVENTS] += 1
@@ -446,8 +447,6 @@ def taken(given: PythonObject, at: int, how: int) -> int:
         door[CHECKED] = time
         return 0 if are_texts(door) else LONG_WAY
     due = time > door[DUE] and how != HOLDS
-    if due and how == QUIET:
-        return NEEDS_LOCK
     number = 0
     if code >= 0:
         number = choose(door, at, code)
@@ -468,6 +467,3 @@ def taken(given: PythonObject, at: int, how: int) -> int:
             door[RECENT_TIME], door[RECENT_ROW] = time, door[ROWS]
         pending = push(door, at, number, time, until)
     return pass_time(door, until, pending) if due else pending
-
-
-take = Entry(taken)

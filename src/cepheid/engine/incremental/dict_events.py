@@ -21,6 +21,7 @@ from cepheid.engine.incremental.alone import Alone
 from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
 from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.incremental.dict_answers import Answers, take
 from cepheid.engine.incremental.intake import load as load_dropping
 from cepheid.engine.incremental.one_event import plain_columns
 from cepheid.engine.incremental.result_rows import load as load_result_rows
@@ -104,7 +105,7 @@ class DictEvents(DictColumns):
     def __init__(self, schema: pa.Schema, time: str, kind: str, delay: int, of_table: Sequence[str]) -> None:
         super().__init__(schema, time, kind, d.DOOR_SIZE)
         self._of_table = of_table  # the columns that tables have
-        self.call: Callable[[Any, int, int], int] | None = None
+        self.call: Callable[[Any, list[Any], int, int], int] | None = None  # with a list that rows are put in
         self.door[d.DELAY] = delay
         self._make_room_for_ends(64)
 
@@ -129,7 +130,7 @@ class DictEvents(DictColumns):
             row[d.FILL_FROM] = len(fills)
             fills += self._fills(core.form.layout.attributes)
             row[d.FILL_TO] = len(fills)
-        self._cores, self.call, self._take_rows = cores, d.take.direct(), t.take_rows.direct()
+        self._cores, self.call, self._take_rows = cores, take.direct(), t.take_rows.direct()
         load_result_rows()
         load_dropping()
         self._place("queries", queries, d.QUERIES_AT, d.QUERIES)
@@ -183,9 +184,13 @@ class DictEvents(DictColumns):
         self._kept["queries"][:, d.KEYS] = [id(each) for each in keys]
         self._kept["keys"] = keys
 
-    def look_at_log(self, dicts: list[Any] | None, rows: int, most: int) -> None:
-        """The list that dicts are appended to, how many events the log has, and how many before it is looked at."""
+    def look_at_log(self, dicts: list[Any] | None, rows: int, most: int, answers: Answers | None) -> None:
+        """The list that dicts are appended to, how many events the log has, and how many before it is looked at.
+
+        `answers` makes rows of matches, where all of these events are in that list.
+        """
         door = self.door
+        door[d.ANSWERS_AT] = 0 if answers is None else answers.at
         door[d.LOG], door[d.ROWS], door[d.MOST_ROWS] = 0 if dicts is None else id(dicts), rows, most
         self._kept["dicts"] = dicts
 
@@ -261,8 +266,9 @@ class DictEvents(DictColumns):
 
     def results(self, pending: int) -> list[tuple[int, list[Found]]]:
         """What the searches of a call found, by the number of the query."""
-        found = []
-        for number, returned in sorted(self._kept["pending"][:pending].tolist()):
+        found: list[tuple[int, list[Found]]] = []
+        told = self._kept["pending"][:pending].tolist()
+        for number, returned in sorted(told) if pending > 1 else told:
             results = self._cores[number].results(returned)
             if results:
                 found.append((number, results))

@@ -30,12 +30,14 @@ from cepheid.engine.incremental.dict_door import (
     OF_COLUMN,
     OF_FILL,
     QUIET,
+    RAWS_AT,
     ROWS,
     STORED,
     TAKEN,
     VALUE_KIND,
     VALUES_AT,
     filled,
+    held_value,
     time_of,
 )
 from cepheid.engine.incremental.entry import Entry
@@ -45,8 +47,8 @@ from cepheid.engine.incremental.table_door import (
     OF_BATCH,
     OF_TABLE_COLUMN,
     TABLE_SIZE,
-    give_back_row,
-    read_row,
+    give_back_texts,
+    read_numbers,
 )
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, search_at
@@ -83,19 +85,24 @@ EVENT, TIME, KEY, BITS, STAGE, UNTIL, USED = range(DOOR_SIZE + 24, DOOR_SIZE + 3
 # What some of these were before the last call: watermark, first and last that waits, events, rows.
 NOTED = DOOR_SIZE + 31
 ROOMS, IDLE_AT = NOTED + 5, NOTED + 8  # three addresses, and one
-PATTERN_DOOR_SIZE = IDLE_AT + 1
+# Are rows of tables put down first, and then searched, several at once? How many are put down and not searched.
+GATHERS, GATHERED = NOTED + 9, NOTED + 10
+# Keys that are one whole number and were seen lately, with their numbers, and how many there is room for (0: none).
+SEEN_AT, SEEN = NOTED + 11, NOTED + 12
+PATTERN_DOOR_SIZE = SEEN + 1
 OF_RING, OF_TEXTS, OF_KIND = 3, 2, 3  # a text column and its dict; the bits of a kind, its number, can it begin?
 
-FRESH, INSIDE, PASSES = range(3)  # STAGE: the event is not in yet, it is, or only time passes
+# STAGE: the event is not in yet, it is, or only time passes; rows that are put down are searched.
+FRESH, INSIDE, PASSES, SEARCHES = range(4)
 RELEASES, HOLDS = range(2)  # how an event is taken in: HOLDS releases nothing, and may be out of order
 # What a call returns besides how much there is to report, and what `dict_door` has.
 NEEDS_TEXT, NEEDS_OWN_KIND, NEEDS_KEY, OUT_OF_ORDER, NO_MEMORY, PAUSED, HINDERED = -5, -6, -7, -8, -9, -10, -20
-UNTIL_A_PAUSE = 1 << 12  # rows
+UNTIL_A_PAUSE, MOST_GATHERED = 1 << 12, 256  # rows
 # Of rows that are handed over, behind the numbers of `table_door`: times, the next one and how many there are, where
 # those are noted that are in the log, and how many these are; columns of fractions, and the column of the time.
 TIMES_AT, NEXT_ROW, ROWS_GIVEN, KEPT_AT, KEPT_ROWS, FRACTIONS_AT, FRACTION_COLUMNS = range(TABLE_SIZE, TABLE_SIZE + 7)
-TIME_COLUMN, FIRST_TIME, LATEST_TIME = range(TABLE_SIZE + 7, TABLE_SIZE + 10)
-GIVEN_SIZE = TABLE_SIZE + 10
+TIME_COLUMN, FIRST_TIME, LATEST_TIME, DOOR_AT = range(TABLE_SIZE + 7, TABLE_SIZE + 11)
+GIVEN_SIZE = TABLE_SIZE + 11
 
 
 @borrowing
@@ -130,14 +137,52 @@ def key_object(door: Int64s) -> int:
             clear_error()
             return 0
     for part in range(parts):
-        value = values[fills[door[KEYS_FROM] + part, COLUMN]]
-        if value == 0:
+        column = fills[door[KEYS_FROM] + part, COLUMN]
+        if values[column] == 0:
             value = door[NONE]
-        hold(value)
+            hold(value)
+        else:
+            value = held_value(door, column)
+        if value < 0:
+            if made != 0:
+                give_back(made)
+            return 0
         if parts == 1:
             return int(value)
         tuple_set(made, part, value)
     return made
+
+
+@borrowing
+def number_seen(door: Int64s, number: int) -> int:
+    """The number of a row's key, if it is one whole number and was seen lately; notes it, from 0 on. -1: it was not."""
+    if door[RAWS_AT] == 0 or door[SEEN] == 0:
+        return -1
+    column = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)[door[KEYS_FROM], COLUMN]
+    if int64_row(door[VALUES_AT], door[COLUMNS])[column] == 0:
+        return -1
+    key = int64_row(door[RAWS_AT], door[COLUMNS])[column]
+    seen = int64_row(door[SEEN_AT] + 16 * ((key ^ (key >> 16)) & (door[SEEN] - 1)), 2)
+    if number >= 0:
+        seen[0], seen[1] = key, number + 1
+    return int(seen[1] - 1 if seen[0] == key else -1)
+
+
+@borrowing
+def number_of_key(door: Int64s, at: int) -> int:
+    """The number of the event's key; -1: it has none yet, NO_MEMORY: there is none for it."""
+    number = number_seen(door, -1)
+    if number >= 0:
+        return number
+    key = key_object(door)
+    if key == 0:
+        return NO_MEMORY
+    known = dict_item(door[KEYS_OF], key)
+    number = -1 if known == 0 else whole_of(known, at + 8 * BEYOND)
+    give_back(key)
+    if number >= 0:
+        number_seen(door, number)
+    return number
 
 
 @kernel
@@ -168,12 +213,9 @@ def described(door: Int64s, at: int) -> int:
         bits, begins = kinds[kind, 1], kinds[kind, 2] != 0
     door[BITS], door[KEY] = bits, 0
     if door[KEYS_TO] > door[KEYS_FROM]:
-        key = key_object(door)
-        if key == 0:
+        door[KEY] = number_of_key(door, at)
+        if door[KEY] == NO_MEMORY:
             return NO_MEMORY
-        number = dict_item(door[KEYS_OF], key)
-        door[KEY] = -1 if number == 0 else whole_of(number, at + 8 * BEYOND)
-        give_back(key)
         if door[KEY] < 0 and begins:
             return NEEDS_KEY
     return 0
@@ -208,7 +250,7 @@ def read_again(door: Int64s, event: int) -> None:
 def released(door: Int64s) -> int:
     """Takes in the dicts that the watermark has passed, and lets time pass; how much there is to report, or a hint."""
     ring, mark = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[WATERMARK]
-    step = search_at(door[STEP_AT])
+    step, door[RAWS_AT] = search_at(door[STEP_AT]), 0
     while door[RING_FIRST] < door[RING_LAST] and ring[door[RING_FIRST], 0] < mark:
         first = door[RING_FIRST]
         if door[STAGE] == FRESH:
@@ -246,7 +288,7 @@ def held(door: Int64s, event: int, time: int, key: int, bits: int) -> int:
 def arrived(given: PythonObject, at: int, how: int) -> int:
     """Takes a dict in; how much there is to report, or why nothing has happened, or what hinders it."""
     door, event = int64_row(at, PATTERN_DOOR_SIZE), address(given)
-    door[TAKEN] = 0
+    door[TAKEN] = door[RAWS_AT] = 0
     time = time_of(door, at, event, QUIET)
     if time >= FAR or time < door[WATERMARK] or not is_plain(door):
         return LONG_WAY
@@ -316,40 +358,62 @@ def checked_rows(given_at: int) -> int:
     return 1 if are_plain_rows(given) else 0
 
 
+@borrowing
+def row_taken(door: Int64s, given: Int64s, row: int, time: int) -> int:
+    """Takes a row in, or goes on with it; what hinders it, or 0."""
+    at, fresh = given[DOOR_AT], door[STAGE] == FRESH
+    if fresh:
+        if not read_numbers(door, given, row):
+            return NO_MEMORY
+        lacks = described(door, at)
+        if lacks != 0:
+            give_back_texts(door, given)
+            return lacks
+        door[TIME] = door[UNTIL] = time
+        door[USED] = 0
+    found = search_at(door[STEP_AT])(door)
+    if fresh:
+        give_back_texts(door, given)
+    return min(int(found), 0)
+
+
+@borrowing
+def gathered_rows_searched(door: Int64s) -> int:
+    """Searches the rows that are put down; what hinders it, or 0."""
+    door[STAGE] = SEARCHES
+    found = search_at(door[STEP_AT])(door)
+    if found >= 0:
+        door[STAGE], door[GATHERED] = FRESH, 0
+    return min(int(found), 0)
+
+
 @kernel
 def rows_released(at: int, given_at: int) -> int:
     """Takes in the rows that the watermark has passed; time passes elsewhere. What hinders it, or 0."""
     door, given = int64_row(at, PATTERN_DOOR_SIZE), int64_row(given_at, GIVEN_SIZE)
     times, kept = int64_row(given[TIMES_AT], given[ROWS_GIVEN]), int64_row(given[KEPT_AT], given[ROWS_GIVEN])
-    step, pause = search_at(door[STEP_AT]), given[NEXT_ROW] + UNTIL_A_PAUSE
-    door[EVENT] = 0
-    while given[NEXT_ROW] < given[ROWS_GIVEN]:
+    pause, hinders = given[NEXT_ROW] + UNTIL_A_PAUSE, 0
+    door[EVENT], given[DOOR_AT] = 0, at
+    if door[STAGE] == SEARCHES:
+        hinders = gathered_rows_searched(door)
+    while hinders == 0 and given[NEXT_ROW] < given[ROWS_GIVEN] and times[given[NEXT_ROW]] < door[WATERMARK]:
         row = given[NEXT_ROW]
-        if times[row] >= door[WATERMARK]:
-            break
         if row >= pause:
             return PAUSED
-        fresh = door[STAGE] == FRESH
-        if fresh:
-            if not read_row(door, given, row):
-                return NO_MEMORY
-            lacks = described(door, at)
-            if lacks != 0:
-                give_back_row(door, given)
-                return lacks
-            door[TIME] = door[UNTIL] = times[row]
-            door[USED] = 0
-        found = step(door)
-        if fresh:
-            give_back_row(door, given)
-        if found < 0:
-            return int(found)
+        hinders = row_taken(door, given, row, times[row])
+        if hinders != 0:
+            break
         door[STAGE] = FRESH
         if door[USED] != 0:
             kept[given[KEPT_ROWS]] = row
             given[KEPT_ROWS] += 1
         given[NEXT_ROW] = row + 1
-    return 0
+        door[GATHERED] += door[GATHERS]
+        if door[GATHERED] >= MOST_GATHERED:
+            hinders = gathered_rows_searched(door)
+    if hinders == 0 and door[GATHERED] > 0:
+        hinders = gathered_rows_searched(door)
+    return int(hinders)
 
 
 arrive, go_on, check_rows, release_rows = Entry(arrived), Entry(gone_on), Entry(checked_rows), Entry(rows_released)

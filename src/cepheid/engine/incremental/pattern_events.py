@@ -14,10 +14,20 @@ from cepheid.engine.incremental import pattern_door as p
 from cepheid.engine.incremental.arrow_memory import Exported, exported
 from cepheid.engine.incremental.dict_events import DictColumns
 from cepheid.engine.incremental.one_event import OneEvent
-from cepheid.engine.incremental.table_door import BATCH_AT, FALSE, TABLE_COLUMNS, TABLE_COLUMNS_AT, TRUE, held_kind
+from cepheid.engine.incremental.table_door import (
+    BATCH_AT,
+    FALSE,
+    NUMBERS_AT,
+    TABLE_COLUMNS,
+    TABLE_COLUMNS_AT,
+    TRUE,
+    held_kind,
+)
 from cepheid.engine.kernels.memory import address_of_kernel
 
 FIRST_ROOM = 1024  # events that wait
+KEYS_SEEN = 2048  # that are found again without an object
+KEY_KINDS = (pa.int64(), pa.string(), pa.bool_())  # whose values kernels read from tables as dicts have them
 
 
 class Step(NamedTuple):
@@ -33,6 +43,7 @@ class Step(NamedTuple):
     has_kinds: bool  # do bits say what kind of event it is?
     attributes: Sequence[Any]  # what conditions read: name, kind
     is_idle: Any = None  # the kernel that says whether an event does nothing
+    gathers: bool = False  # are rows put down first, and then searched, several at once?
 
 
 class PatternEvents(DictColumns):
@@ -72,18 +83,28 @@ class PatternEvents(DictColumns):
             id(step.keys),
         )
         door[p.IDLE_AT] = 0 if step.is_idle is None else address_of_kernel(step.is_idle)
-        door[p.STAGE] = p.FRESH
+        door[p.STAGE], door[p.GATHERS], door[p.GATHERED] = p.FRESH, int(step.gathers), 0
         self._kept["step"], self._kinds = step, list[tuple[int, int, bool]]()
         self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills} | set(step.texts))
+        kinds = [self._schema.field(name).type for name in step.key_names]
         self.reads_tables = all(held_kind(self._schema.field(name).type) >= 0 for name in self.columns_read)
+        self.reads_tables = self.reads_tables and all(kind in KEY_KINDS for kind in kinds)
+        seen = KEYS_SEEN if kinds == [pa.int64()] else 0
+        self._place("seen", np.zeros((seen, 2), np.int64), p.SEEN_AT, p.SEEN)
         fractions = [name for name in self.log_names if self._schema.field(name).type == pa.float64()]
         columns, of_fractions = (self.table_columns(names, self.log_names) for names in (self.columns_read, fractions))
         self._kept["of tables"] = columns, of_fractions
         head = np.zeros(p.GIVEN_SIZE, np.int64)
+        self._place_numbers(head)
         head[TRUE], head[FALSE], head[p.TIME_COLUMN] = id(True), id(False), self.log_names.index(self.time)
         head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
         head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = of_fractions.ctypes.data, len(of_fractions)
         self.of_rows = head
+
+    def _place_numbers(self, head: Int64s) -> None:
+        """Room for the numbers of a row."""
+        numbers = self._kept["numbers"] = np.zeros(len(self.names), np.int64)
+        head[NUMBERS_AT] = numbers.ctypes.data
 
     def add_kind(self, bits: int, kind: int, begins: bool) -> None:
         """A kind of events that is new."""
@@ -158,10 +179,12 @@ class GivenRows:
 
     def __init__(self, events: PatternEvents, table: pa.Table, shown: pa.Table, memory: Exported) -> None:
         self.table, self.shown, self.memory, number = table, shown, memory, table.num_rows
-        self._columns = events._kept["of tables"]
-        head, self._rows = events.of_rows.copy(), np.empty(number, np.int64)
-        self.head, self.at = head.data, int(head.ctypes.data)
-        self.head[BATCH_AT], self.head[p.ROWS_GIVEN], self.head[p.KEPT_AT] = memory.at, number, self._rows.ctypes.data
+        self._columns, self._names = events._kept["of tables"], events.columns_read
+        numbers = np.empty(p.GIVEN_SIZE + number, np.int64)  # in one piece: to ask for an address takes a microsecond
+        numbers[: p.GIVEN_SIZE] = events.of_rows
+        self._rows, self.head, self.at = numbers[p.GIVEN_SIZE :], numbers.data, int(numbers.ctypes.data)
+        self.head[BATCH_AT], self.head[p.ROWS_GIVEN] = memory.at, number
+        self.head[p.KEPT_AT] = self.at + 8 * p.GIVEN_SIZE
 
     @property
     def first(self) -> int:
@@ -185,12 +208,15 @@ class GivenRows:
 
     def waits(self) -> pa.Table:
         """The rows that wait."""
-        return self.table.slice(self.next)
+        return self.waits_from(self.next)
+
+    def waits_from(self, row: int) -> pa.Table:
+        """The rows that waited when this one was the first of them."""
+        return self.table.slice(row)
 
     def row(self) -> dict[str, Any]:
-        """The first row that waits."""
-        rows: list[dict[str, Any]] = self.table.slice(self.next, 1).to_pylist()
-        return rows[0]
+        """The first row that waits: the columns that the search reads."""
+        return {name: self.table.column(name)[self.next].as_py() for name in self._names}
 
     def taken(self) -> Int64s:
         """The rows that have gone into the log since the last call."""

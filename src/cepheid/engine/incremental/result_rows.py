@@ -427,6 +427,7 @@ class ResultRows:
         self._head[CLOCK] = -1 if time is None else log.get_field_index(time)
         self._head[COLUMNS_AT], self._head[GROUPS_AT] = (each.ctypes.data for each in self._kept)
         self._head[NULL_GROUPS], self._head[PART_RELEASE] = int(linear), RELEASE_OF_PART
+        self._numbers = self._head.data  # which Python writes in half the time
 
     def batch(self, parts: tuple[int, int], pushed: PushedMatches) -> pa.RecordBatch | None:
         """The rows of some matches; None: some of their events do not lie in Arrow's memory.
@@ -434,28 +435,29 @@ class ResultRows:
         `parts` are the number and the address of the parts of the log.
         """
         head, matches = self._head, len(pushed.known)
-        head[PARTS], head[PARTS_AT] = parts
+        self._numbers[PARTS], self._numbers[PARTS_AT] = parts
         found = np.empty((len(pushed.events), 2), np.int64)
         words = find.direct()(head, pushed.events, matches, found)
         if words < 0:
             return None
         sizes = _NO_SIZES if pushed.sizes is None else pushed.sizes.reshape(-1)
         chances = _NO_CHANCES if pushed.scores is None else np.exp(pushed.scores)
-        return made_batch(head, words, self.schema, lambda: make.direct()(head, found, sizes, chances, matches))
+        return made_batch(head, words, self.schema, partial(make.direct(), head, found, sizes, chances, matches))
 
 
 def made_batch(head: Int64s, words: int, schema: pa.Schema, fill: Callable[[], int]) -> pa.RecordBatch:
     """The batch that a kernel puts into so much memory."""
     room = pa.allocate_buffer(8 * words)
-    at = room.address
+    at, arrays = room.address, len(schema)
+    numbers = np.frombuffer(room, np.int64)
     head[ROOM_AT], head[ROOM] = at, words
     pa.Array.from_buffers(_BYTES, 0, [None, room])._export_to_c(at)  # it holds the memory, and gives it back
     filled = fill()
     assert filled == 1, "the memory is as large as was said"
     # Arrow takes the batch over, and gives its memory back at once: nothing is left to do for its arrays, and they
     # say so before Python can be broken off.
-    arrays, begin = len(schema), ARRAY_SIZE + 1 + len(schema)
-    releases = np.frombuffer(room, np.int64)[begin + RELEASE : begin + ARRAY_SIZE * arrays : ARRAY_SIZE]
+    begin = ARRAY_SIZE + 1 + arrays
+    releases = numbers[begin + RELEASE : begin + ARRAY_SIZE * arrays : ARRAY_SIZE]
     take_over = partial(pa.RecordBatch._import_from_c, at, schema), partial(releases.fill, 0)
     made, _ = map(call, take_over)
     return made

@@ -20,6 +20,7 @@ from cepheid.engine.data.columns import storage
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental.row_conditions import of_rows
+from cepheid.engine.incremental.row_parts import NewParts, Part, Standing, write_table
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.memory import address_of
 from cepheid.engine.search.row_pattern.arrange import Arranged, window_times
@@ -45,9 +46,6 @@ from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
 from cepheid.language.schema import DataType
 
 FIRST_ROOM, SCRATCH_ROOM, RESULT_ROOM = 16, 32, 64
-_BY_ROW = (r.HOLDS, r.NULL, r.WHOLE, r.NUMBER)  # a row of the table for each column
-_ALONG = (r.TIME, r.UPCOMING, r.BEGINS, r.NUMBERS, r.TEXTS)
-_BY_POSITION = (r.COUNTS, r.KEPT_I, r.KEPT_F, r.KEPT_N, r.PATH, r.BEST_PATH, r.DEAD)
 _FOR_ATTEMPTS = (r.CHOICES, r.TRAIL_AT, r.MARKS_AT, r.UNDO)
 
 
@@ -91,73 +89,6 @@ def _conditions(clause: BoundClause, schema: pa.Schema) -> Conditions:
     return prepare(clause, arranged(clause, schema.empty_table()), compiled=True)
 
 
-class Part:
-    """A partition: its rows, where its search stands, and an attempt that ran out of rows."""
-
-    def __init__(self, template: Int64s, counted: Int64s) -> None:
-        self.head = template.copy()
-        self.head[r.SELF] = self.head.ctypes.data
-        self.tables: dict[int, npt.NDArray[Any]] = {}
-        self.place(r.COUNTED, counted)
-
-    def place(self, number: int, table: npt.NDArray[Any]) -> None:
-        """Puts a table where kernels find it."""
-        self.tables[number] = table
-        write_table(self.head, r.TABLES + 3 * number, table)
-
-    @property
-    def size(self) -> int:
-        """How many rows there are."""
-        return int(self.head[r.HIGH])
-
-    @property
-    def begin(self) -> int:
-        """The first row at which a match may begin that is not known yet."""
-        return int(self.head[r.BEGIN])
-
-    def numbers(self, low: int, high: int) -> Int64s:
-        """The numbers of some of the rows."""
-        numbers: Int64s = self.tables[r.NUMBERS][low:high]
-        return numbers
-
-    def resume(self, start: int) -> Resume:
-        """Where the search goes on, counted from a row."""
-        head = self.head
-        matched = max(int(head[r.MATCHED]) - start, -1)
-        whole = bool(self.tables[r.IS_WHOLE][0]) and start == 0
-        return Resume(int(head[r.BEGIN]) - start, int(head[r.MATCH]), matched, whole)
-
-    def grow(self, room: int) -> None:
-        """Room for so many rows."""
-        for number in _BY_ROW:
-            before = self.tables[number]
-            after = np.zeros((before.shape[0], room), before.dtype)
-            after[:, : before.shape[1]] = before
-            if number == r.NULL and len(after):
-                after[:, before.shape[1] - 1], after[:, -1] = 0, 1  # the last row is one in which all is NULL
-            self.place(number, after)
-        places = self.tables[r.PLACES]
-        wider = np.zeros((places.shape[0], room), np.int64)
-        wider[:, : places.shape[1]] = places
-        self.place(r.PLACES, wider)
-        for number in (*_ALONG, *_BY_POSITION, r.COUNTED):
-            before = self.tables[number]
-            more = room - int(self.head[r.ROOM])
-            if len(before) or number not in (r.UPCOMING, r.BEGINS, r.BEST_PATH, r.TEXTS):
-                after = np.zeros((len(before) + more, *before.shape[1:]), before.dtype)
-                after[: len(before)] = before
-                self.place(number, after)
-        self.head[r.ROOM] = room
-        if self.head[r.ALLOWANCE]:
-            self.head[r.ALLOWANCE] = FAILURES + FAILURES_PER_ROW * room
-
-
-def write_table(head: Int64s, at: int, table: npt.NDArray[Any]) -> None:
-    """Writes where a table is, and its size."""
-    rows = 1 if table.ndim == 1 else table.shape[0]
-    head[at : at + 3] = table.ctypes.data, rows, table.shape[-1]
-
-
 class RowCore:
     """The partitions of a clause."""
 
@@ -180,14 +111,16 @@ class RowCore:
         self.keys: list[Key] = []
         self.numbers: dict[Any, int] = {}  # of partitions: by the one value of a key, or by all of them
         self.tables: list[npt.NDArray[Any]] = []
-        entries = (r.push_rows, r.pass_windows, r.drop)
+        entries = (r.push_rows, r.pass_windows, r.drop, r.forget, r.renumber)
         calls = [each.plain() if self.interpreted else each.direct() for each in entries]
-        self.push_rows, self.pass_windows, self.drop = calls
+        self.push_rows, self.pass_windows, self.drop, self._forget, self._renumber = calls
         self.starts = bool(on_start(clause))  # do conditions say at which rows a match may begin?
         self.needed = -2  # not known yet: the rarest label that every match has
         self.template = self._template()
+        self._new: tuple[int, NewParts] | None = None
         self.batch = np.zeros(r.BATCH_SIZE, np.int64)
         self.batch[r.BACK] = self.back
+        self.gathered = np.zeros(0, np.int64)
         self._place_heads(np.zeros(16, np.int64), np.zeros((16, 2), np.int64))
         self._results(np.zeros((RESULT_ROOM, 4), np.int64), np.zeros(4 * RESULT_ROOM, np.int32))
 
@@ -222,15 +155,20 @@ class RowCore:
         return head
 
     def _part(self) -> Part:
+        if self._new is None or self._new[0] != self.needed:
+            self._new = self.needed, self._new_parts()
+        return Part(self._new[1])
+
+    def _new_parts(self) -> NewParts:
         judge, room, program = self.conditions.judge, FIRST_ROOM, self.program
         counted = np.zeros(int(self.template[r.FIXED]) + room, np.int64)
         counted[: self.template[r.FIXED]] = judge.counted[: self.template[r.FIXED]]
-        part, columns = Part(self.template, counted), judge.columns
+        columns, head = judge.columns, self.template.copy()
         sets, aggregates = judge.sets.shape[0], judge.aggregates.shape[0]
         null = np.zeros((columns.null.shape[0], room), np.uint8)
         null[:, -1:] = 1
-        whole = np.ones(1, np.uint8)
         wanted: dict[int, npt.NDArray[Any]] = {
+            r.COUNTED: counted,
             r.TIME: np.zeros(room, np.int64),
             r.UPCOMING: np.zeros(room if self.needed >= 0 else 0, np.int64),
             r.BEGINS: np.zeros(room if self.starts else 0, np.uint8),
@@ -254,14 +192,11 @@ class RowCore:
             r.UNDO: np.zeros(2 * SCRATCH_ROOM, np.int64),
             r.REGISTERS: np.full(max(program.registers, 1), -1, np.int64),
             r.STATE: np.zeros(BEST + 1, np.int64),
-            r.IS_WHOLE: whole,
+            r.IS_WHOLE: np.ones(1, np.uint8),
             r.NO_COUNTERS: np.zeros(2, np.int64),
         }
-        for number, table in wanted.items():
-            part.place(number, table)
-        part.head[r.ROOM] = room
-        part.head[r.NEEDED] = max(self.needed, -1)
-        return part
+        head[r.ROOM], head[r.NEEDED] = room, max(self.needed, -1)
+        return NewParts(head, wanted)
 
     def _results(self, out: npt.NDArray[np.int64], steps: npt.NDArray[np.int32]) -> None:
         self.out, self.steps = out, steps
@@ -272,6 +207,10 @@ class RowCore:
         self.heads, self.queue = heads, queue
         write_table(self.batch, r.IN_BATCH + 3 * r.ALL_HEADS, heads)
         write_table(self.batch, r.IN_BATCH + 3 * r.QUEUE, queue)
+        gathered = np.zeros(len(heads), np.int64)
+        gathered[: len(self.gathered)] = self.gathered
+        self.gathered = gathered
+        write_table(self.batch, r.IN_BATCH + 3 * r.GATHERED_PARTS, gathered)
 
     # --- partitions -------------------------------------------------------------------------------------------------
 
@@ -287,7 +226,7 @@ class RowCore:
         return part
 
     def _number(self, key: Key, part: Part, number: int) -> None:
-        self.heads[number], part.head[r.OWN_NUMBER], part.head[r.QUEUED] = part.head.ctypes.data, number, 0
+        self.heads[number], part.head[r.OWN_NUMBER], part.head[r.QUEUED] = part.at, number, 0
         self.numbers[key[0] if len(key) == 1 else key] = number
         self.by_number.append(part)
         self.keys.append(key)
@@ -452,7 +391,7 @@ class RowCore:
             touched += late
             edges = np.concatenate([edges, np.zeros(2 * len(late), np.int64)])
             into = np.concatenate([into, np.array([part.size for part in late], np.int64)])
-        heads = np.array([part.head.ctypes.data for part in touched], np.int64)
+        heads = np.array([part.at for part in touched], np.int64)
         batch = self.batch
         batch[r.OPEN], batch[r.HORIZON] = int(horizon is not None), 0 if horizon is None else horizon
         batch[r.FOUND] = batch[r.STEPS_FOUND] = batch[r.WORK] = 0
@@ -531,6 +470,23 @@ class RowCore:
         """Forgets the first rows of a partition."""
         if rows:
             self.drop(part.head, rows)
+
+    def forget(self, rows: int, remembers: bool) -> tuple[npt.NDArray[np.bool_], Standing]:
+        """Forgets what no later match needs; which of so many rows are left, and where each partition goes on.
+
+        A partition without rows stays for a while: most of them have rows again soon.
+        """
+        which, stands = np.zeros(rows, np.uint8), np.zeros((len(self.by_number), r.OF_STANDING), np.int64)
+        self._forget(self.batch, which, stands)
+        standing = Standing(self.keys.copy(), stands, remembers)
+        idle = [] if remembers else np.flatnonzero(stands[:, r.HAD_ROWS] == 0).tolist()
+        if 4 * len(idle) > len(self.keys):
+            for number in idle:
+                del self.parts[self.keys[number]]
+            self.number_parts()
+        kept = which.view(np.bool_)
+        self._renumber(self.batch, len(self.by_number), np.cumsum(kept) - 1)
+        return kept, standing
 
     def check_limit(self, keys: Sequence[Key], limit: int | None) -> None:
         """An error if too many rows of a partition are undecided."""

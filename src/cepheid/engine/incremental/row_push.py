@@ -44,10 +44,11 @@ REGISTER_COUNT, BITS, LASTING, ACTIVE, FIXED, PREDICATE_AT, SELF = range(17, 24)
 # Where conditions on rows alone are judged here: labels, those with such conditions as bits (the last one: may a match
 # begin?), and up to which row that is done.
 LABELS, TESTED, JUDGED = range(24, 27)
-# The partition's own number; does it wait in the queue of windows that pass? Room for a flag and three addresses.
-OWN_NUMBER, QUEUED, BEYOND_64_BITS, COLUMNS_OF_ROWS = range(27, 31)
+# The partition's own number; does it wait in the queue of windows that pass, or to be searched? Room for a flag and
+# three addresses.
+OWN_NUMBER, QUEUED, GATHERED, BEYOND_64_BITS, COLUMNS_OF_ROWS = range(27, 32)
 # Tables, three numbers for each: the address, rows and columns. First those that all partitions share.
-TABLES = 33
+TABLES = 34
 KIND, LEFT, RIGHT, LABEL, EXIT, EXCLUDED, MEMORY_OF, ALWAYS, SKIP_LABELS = range(9)
 ASKS, ENTRY, SETS, AGGREGATES, LITERAL, AT, RUNNING, EMPTY = range(9, 17)
 OF_ROW_COUNTS, OF_ROW_PLACES, OF_ROW_COUNTED, OF_ROW_I, OF_ROW_F, OF_ROW_N = range(17, 23)  # in the order of COUNTS
@@ -60,12 +61,16 @@ NUMBER_OF_TABLES = 49
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
 # The numbers in `batch`: new rows by partition; what is found; partitions that wait for their windows to pass; how many
-# rows a condition looks back, and how many of a partition may be undecided (0: any number).
-OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK, WAITING_PARTS, BACK, MOST_OPEN = range(9)
+# rows a condition looks back, and how many of a partition may be undecided (0: any number); partitions whose new rows
+# are not searched yet, from one to another.
+OPEN, HORIZON, FOUND, STEPS_FOUND, DONE, WORK, WAITING_PARTS, BACK, MOST_OPEN, TO_SEARCH, TO_SEARCH_END = range(11)
 HEADS, FROM, INTO, NEW_TIME, NEW_BEGINS, NEW_NUMBERS, NEW_HOLDS, NEW_NULL, NEW_WHOLE, NEW_NUMBER = range(10)
-NEW_TEXTS, OUT, STEPS, ALL_HEADS, QUEUE = range(10, 15)
-IN_BATCH = 9
-BATCH_SIZE = IN_BATCH + 45
+NEW_TEXTS, OUT, STEPS, ALL_HEADS, QUEUE, GATHERED_PARTS = range(10, 16)
+IN_BATCH = 11
+BATCH_SIZE = IN_BATCH + 48
+
+# How a partition stands, as `forgotten` says.
+HAD_ROWS, HAS_ROWS, BEGINS_AT, MATCHES, MATCHED_TO, STANDS_WHOLE, OF_STANDING = range(7)
 
 # What a call returns: all is done; what hinders a partition; whether AFTER MATCH SKIP failed, and why, from 10 on.
 ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, TOO_MANY_OPEN = range(8)
@@ -511,6 +516,42 @@ def dropped(head: Int64s, rows: int) -> int:
     return 0
 
 
+@kernel
+def forgotten(batch: Int64s, which: Uint8s, stands: Int64Rows) -> int:
+    """Forgets the rows of all partitions that no later match needs, and notes in `which` those that stay in the log.
+
+    Says of each partition how many rows it had and has, and where its search stands, as `Resume` does.
+    """
+    place = IN_BATCH + 3 * ALL_HEADS
+    heads = int64_row(batch[place], batch[place + 2])
+    for partition in range(len(stands)):
+        head, own = int64_row(heads[partition], HEAD_SIZE), stands[partition]
+        unused, numbers = max(head[BEGIN] - batch[BACK], 0), whole_row(head, NUMBERS)
+        own[HAD_ROWS], own[HAS_ROWS] = head[HIGH], head[HIGH] - unused
+        if unused > 0:
+            drop_rows(head, unused)
+        for row in range(head[HIGH]):
+            which[numbers[row]] = 1
+        own[BEGINS_AT], own[MATCHES], own[MATCHED_TO] = head[BEGIN], head[MATCH], head[MATCHED]
+        own[STANDS_WHOLE] = byte_row(head, IS_WHOLE)[0]
+    return 0
+
+
+@kernel
+def renumbered(batch: Int64s, parts: int, numbers: Int64s) -> int:
+    """Rows of so many partitions have other numbers in the log from here on."""
+    place = IN_BATCH + 3 * ALL_HEADS
+    heads = int64_row(batch[place], batch[place + 2])
+    for partition in range(parts):
+        head = int64_row(heads[partition], HEAD_SIZE)
+        own = whole_row(head, NUMBERS)
+        for row in range(head[HIGH]):
+            own[row] = numbers[own[row]]
+    return 0
+
+
 push_rows = Entry(pushed_rows)
 pass_windows = Entry(passed_windows)
 drop = Entry(dropped)
+forget = Entry(forgotten)
+renumber = Entry(renumbered)

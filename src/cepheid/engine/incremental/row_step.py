@@ -8,7 +8,9 @@ from cepheid.engine.incremental.dict_door import filled
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.pattern_door import BITS as EVENT_BITS
 from cepheid.engine.incremental.pattern_door import (
+    EVENT,
     FRESH,
+    GATHERS,
     HINDERED,
     INSIDE,
     NO_MEMORY,
@@ -16,6 +18,7 @@ from cepheid.engine.incremental.pattern_door import (
     READ_FROM,
     READ_TO,
     SEARCH,
+    SEARCHES,
     STAGE,
     arrive,
     check_rows,
@@ -40,6 +43,8 @@ from cepheid.engine.incremental.row_push import (
     DONE,
     FAR,
     FOUND,
+    GATHERED,
+    GATHERED_PARTS,
     HEAD_SIZE,
     HIGH,
     HORIZON,
@@ -55,6 +60,8 @@ from cepheid.engine.incremental.row_push import (
     TABLES,
     TEXTS,
     TIME,
+    TO_SEARCH,
+    TO_SEARCH_END,
     TOO_MANY_OPEN,
     UPCOMING,
     WAITING_PARTS,
@@ -62,8 +69,10 @@ from cepheid.engine.incremental.row_push import (
     deadline,
     drop,
     drop_rows,
+    forget,
     pass_windows,
     push_rows,
+    renumber,
     searched,
     wait,
     windows_passed,
@@ -92,13 +101,49 @@ def row_put(door: Int64s, head: Int64s) -> bool:
 
 
 @borrowing
+def part_searched(head: Int64s, batch: Int64s) -> int:
+    """Searches the new rows of a partition; what hinders it."""
+    hinders = searched(head, batch)
+    if hinders != ALL_DONE:
+        return hinders
+    if batch[MOST_OPEN] > 0 and head[HIGH] - max(head[BEGIN] - batch[BACK], 0) > batch[MOST_OPEN]:
+        return TOO_MANY_OPEN
+    wait(head, batch, deadline(head))
+    return ALL_DONE
+
+
+@borrowing
+def gather(head: Int64s, batch: Int64s) -> None:
+    """Notes that a partition is to be searched."""
+    if head[GATHERED] == 0:
+        at = IN_BATCH + 3 * GATHERED_PARTS
+        int64_row(batch[at], batch[at + 2])[batch[TO_SEARCH_END]] = batch[DONE]
+        batch[TO_SEARCH_END] += 1
+        head[GATHERED] = 1
+
+
+@borrowing
 def row_step(door: Int64s) -> int:
-    """Takes in the event at work, and lets time pass; how many rows there are to report, or what hinders it."""
+    """Takes in the event at work, and lets time pass; how many rows there are to report, or what hinders it.
+
+    Rows of tables are only put down, and searched later, all of a partition at once.
+    """
     batch = int64_row(door[SEARCH], BATCH_SIZE)
     batch[OPEN], batch[HORIZON] = 1, door[PASSES_UNTIL] - 1
-    if door[STAGE] != PASSES:
-        heads_at = IN_BATCH + 3 * ALL_HEADS
-        head = int64_row(int64_row(batch[heads_at], batch[heads_at + 2])[door[EVENT_KEY]], HEAD_SIZE)
+    at, heads_at = IN_BATCH + 3 * GATHERED_PARTS, IN_BATCH + 3 * ALL_HEADS
+    heads, hinders = int64_row(batch[heads_at], batch[heads_at + 2]), ALL_DONE
+    if door[STAGE] == SEARCHES:
+        while batch[TO_SEARCH] < batch[TO_SEARCH_END]:
+            batch[DONE] = int64_row(batch[at], batch[at + 2])[batch[TO_SEARCH]]
+            head = int64_row(heads[batch[DONE]], HEAD_SIZE)
+            hinders = part_searched(head, batch)
+            if hinders != ALL_DONE:
+                return HINDERED - hinders
+            head[GATHERED] = 0
+            batch[TO_SEARCH] += 1
+        batch[TO_SEARCH] = batch[TO_SEARCH_END] = 0
+    elif door[STAGE] != PASSES:
+        head = int64_row(heads[door[EVENT_KEY]], HEAD_SIZE)
         batch[DONE] = door[EVENT_KEY]
         if door[STAGE] == FRESH:
             if head[HIGH] + 2 > head[ROOM]:
@@ -109,13 +154,14 @@ def row_step(door: Int64s) -> int:
                 drop_rows(head, unused)
             if not row_put(door, head):
                 return NO_MEMORY
+            if door[GATHERS] != 0 and door[EVENT] == 0:
+                gather(head, batch)
+                return 0
             door[STAGE] = INSIDE
-        hinders = searched(head, batch)
+        hinders = part_searched(head, batch)
         if hinders != ALL_DONE:
             return HINDERED - hinders
-        if batch[MOST_OPEN] > 0 and head[HIGH] - max(head[BEGIN] - batch[BACK], 0) > batch[MOST_OPEN]:
-            return HINDERED - TOO_MANY_OPEN
-        wait(head, batch, deadline(head))
+    if door[STAGE] != SEARCHES:
         door[STAGE] = PASSES
     if batch[WAITING_PARTS] > 0:
         hinders = windows_passed(batch)
@@ -132,6 +178,7 @@ __all__ = [
     "drop",
     "find",
     "find_values",
+    "forget",
     "go_on",
     "make",
     "make_dicts",
@@ -140,5 +187,6 @@ __all__ = [
     "pass_windows",
     "push_rows",
     "release_rows",
+    "renumber",
     "step",
 ]

@@ -80,35 +80,11 @@ def value_at(table: Int64s, column: Int64s, row: int) -> int:
 
 
 @borrowing
-def read_row(door: Int64s, table: Int64s, row: int) -> bool:
-    """Reads the columns of a row that queries read; False: there is no memory for them."""
-    columns = int64_rows(table[TABLE_COLUMNS_AT], table[TABLE_COLUMNS], OF_TABLE_COLUMN)
-    values = int64_row(door[VALUES_AT], door[COLUMNS])
-    for column in range(table[TABLE_COLUMNS]):
-        value = value_at(table, columns[column], row)
-        if value < 0:
-            for earlier in range(column):
-                give_back(values[columns[earlier, OF_SCHEMA]])
-            return False
-        values[columns[column, OF_SCHEMA]] = value
-    return True
-
-
-@borrowing
-def give_back_row(door: Int64s, table: Int64s) -> None:
-    """The values of a row are no longer needed."""
-    columns = int64_rows(table[TABLE_COLUMNS_AT], table[TABLE_COLUMNS], OF_TABLE_COLUMN)
-    values = int64_row(door[VALUES_AT], door[COLUMNS])
-    for column in range(table[TABLE_COLUMNS]):
-        place = columns[column, OF_SCHEMA]
-        if values[place] != 0:
-            give_back(values[place])
-            values[place] = 0
-
-
-@borrowing
 def read_numbers(door: Int64s, table: Int64s, row: int) -> bool:
-    """The same, but no objects are made of numbers: `door` says where these are."""
+    """Reads the columns of a row that queries read; False: there is no memory for them.
+
+    No objects are made of numbers: `door` says where these are.
+    """
     columns = int64_rows(table[TABLE_COLUMNS_AT], table[TABLE_COLUMNS], OF_TABLE_COLUMN)
     values = int64_row(door[VALUES_AT], door[COLUMNS])
     numbers = int64_row(table[NUMBERS_AT], door[COLUMNS])

@@ -65,8 +65,15 @@ def read_or_compiled(function: Callable[..., Any], signature: Any, options: dict
     """The compiled function: read, or compiled and written where that is possible."""
     _load_arrays()
     dispatcher: Any = numba.njit(**options)(function)
-    dispatcher._cache = _Files(*_name(function, signature, contents), contents.most)
-    dispatcher.compile(signature)
+    stem, digest = _name(function, signature, contents)
+    dispatcher._cache = _Files(stem, digest, contents.most)
+    if disk_cache.exists(stem, digest, _kinds()):
+        dispatcher.compile(signature)
+    else:
+        from cepheid.engine.kernels.quicker import quicker
+
+        with quicker():
+            dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher
 

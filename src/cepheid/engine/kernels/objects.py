@@ -102,6 +102,7 @@ tuple_of: _Whole = _of_python("PyTuple_New", int, int)  # makes a tuple of so ma
 tuple_set: _Whole = _of_python(
     "PyTuple_SetItem", Int32, int, int, int
 )  # hands over to a new tuple, at a place, a value
+list_new: _Whole = _of_python("PyList_New", int, int)  # makes a list of so many places, which are to be set
 list_append: _Whole = _of_python("PyList_Append", Int32, int, int)  # puts behind the values of a list another one
 list_item: _Whole = _of_python("PyList_GetItem", int, int, int)  # of a list and a place: the value, which stays its own
 whole_object: _Whole = _of_python("PyLong_FromLongLong", int, int)  # makes an object of a whole number
@@ -114,6 +115,8 @@ fraction_of: Callable[..., float] = _of_python("PyFloat_AsDouble", float, int)  
 # Where the letters of a text lie as UTF-8, and at the second address how many; 0: it has none: there is an error then.
 letters_of: _Whole = _of_python("PyUnicode_AsUTF8AndSize", int, int, int)
 clear_error: _Nothing = _of_python("PyErr_Clear", None)  # forgets what the last function complained of
+collect_nothing: _Whole = _of_python("PyGC_Disable", Int32)  # no garbage is collected; 0: that was so before
+collect_again: _Whole = _of_python("PyGC_Enable", Int32)  # garbage is collected again
 hold: _Nothing = _of_python("Py_IncRef", None, int)  # an object is needed, until it is given back or handed over
 give_back: _Nothing = _of_python("Py_DecRef", None, int)  # an object is no longer needed here
 

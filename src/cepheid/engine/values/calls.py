@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -60,7 +62,7 @@ def _applying(function: Function) -> Callable[..., object]:
 
 
 def each_row(call: Callable[..., object], arguments: list[Any], kind: pa.DataType) -> Column:
-    """One call for each row; where it depends on one column of texts, one for each distinct text."""
+    """One call for each row; where it depends on texts alone, one for each distinct text or combination of texts."""
     columns = [each for each in arguments if isinstance(each, pa.Array | pa.ChunkedArray)]
     if not columns:
         (row,) = zip(*(operators.listed(each) for each in arguments), strict=True)
@@ -72,8 +74,30 @@ def each_row(call: Callable[..., object], arguments: list[Any], kind: pa.DataTyp
         lists = [distinct if each is columns[0] else operators.listed(each, len(distinct)) for each in arguments]
         found = pa.array([operators.fitting(call(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
         return found.take(pc.fill_null(coded.indices, len(distinct) - 1))
+    if all(pa.types.is_string(each.type) for each in columns):
+        rows, places = _combinations(columns)
+        if 2 * len(rows) <= len(places):
+            few = [
+                each.take(pa.array(rows)) if isinstance(each, pa.Array | pa.ChunkedArray) else each
+                for each in arguments
+            ]
+            lists = [operators.listed(each, len(rows)) for each in few]
+            found = pa.array([operators.fitting(call(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
+            return found.take(pa.array(places))
     lists = [operators.listed(each, len(columns[0])) for each in arguments]
     return pa.array([operators.fitting(call(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
+
+
+def _combinations(columns: list[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """A row for each combination of texts, and for each row the number of its combination."""
+    key = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        coded = pc.dictionary_encode(column)
+        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)
+        key = np.unique(key * (len(coded.dictionary) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+    _, rows, places = np.unique(key, return_index=True, return_inverse=True)
+    return rows, places
 
 
 def _plain_column(column: Column) -> Column:

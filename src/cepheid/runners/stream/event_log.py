@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from ctypes import addressof, c_int64
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ FEW = 64  # events that are taken one by one
 _PLAIN = {pa.int64(), pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us")}
 
 
-@dataclass
+@dataclass(slots=True)
 class Part:
     """Events that came one after the other: dicts, or some rows of a table."""
 
@@ -244,7 +245,7 @@ class EventLog:
                 continue
             join(start)
             begin = start + len(part)
-            kept = [event for event, stays in zip(part.events, which[start:begin].tolist(), strict=True) if stays]
+            kept = list(compress(part.events, which[start:begin].tobytes()))
             if kept and parts and parts[-1].events is not None:
                 parts[-1].events.extend(kept)
             elif kept:

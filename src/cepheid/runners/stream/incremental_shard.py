@@ -364,13 +364,21 @@ class Resident:
             found.append(own if own is not None and own.fits else None)
         return found
 
+    def batch_of(self, number: int, results: Sequence[Found]) -> pa.RecordBatch | None:
+        """The rows of the result of a query that a kernel makes at once; None: they are made in another way."""
+        rows_of, pushed = self.rows_of[number], results[0]
+        if len(results) > 1 or rows_of is None or type(pushed) is not PushedMatches:
+            return None
+        if len(pushed.known) > MATCHES_AT_ONCE or not is_ready(len(pushed.events)):
+            return None
+        return rows_of.batch(self.log.places(), pushed)
+
     def _told(self, number: int, pushed: PushedMatches) -> Sequence[pa.RecordBatch]:
         """The rows of the result of a query."""
-        plan, worker_plan, rows_of = self.step.plans[number], self.step.shipments[number], self.rows_of[number]
-        if rows_of is not None and len(pushed.known) <= MATCHES_AT_ONCE and is_ready(len(pushed.events)):
-            batch = rows_of.batch(self.log.places(), pushed)
-            if batch is not None:
-                return [batch]
+        plan, worker_plan = self.step.plans[number], self.step.shipments[number]
+        batch = self.batch_of(number, [pushed])
+        if batch is not None:
+            return [batch]
         matches = self.searches[number].matches(pushed)
         # Few of the events are in matches: only these are taken out of the log.
         rows = np.unique(np.concatenate([chosen.rows for chosen in matches.chosen]))

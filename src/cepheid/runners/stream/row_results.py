@@ -5,6 +5,7 @@ A measure that is more than a column of a row, a number or a label is computed f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,8 +43,10 @@ from cepheid.language.match_recognize.bound import (
 )
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
 from cepheid.runners.stream.event_log import Event, EventLog
+from cepheid.runners.stream.row_values import Values, scalar_measure
 
 MANY_ROWS = 4_096  # of matches, each of which is a row of the result: a search for labels row by row may take long
+FEW = 64  # rows of the result that are computed as plain Python
 _NUMBERS = {MatchNumber: m.MATCH_NUMBER, SequenceNumber: m.ROW_NUMBER}
 
 
@@ -76,10 +79,21 @@ class RowResults:
         self.schema = (
             result if self.is_plain else pa.schema([*zip(names, (each.kind for each in self.leaves), strict=True)])
         )
+        computed = [node for node in self.nodes if node not in leaves]
+        self._read = {self.places_of[leaf] for node in computed for leaf in _leaves_of(node)}  # to compute others
+        self._scalars = None if self.is_plain else self._as_scalars()
         self._ask(program)
         self._describe(log, names)
         entries = (m.measure, m.find_values, m.make_values, m.make_dicts)
         self._measure, self._find, self._make, self._make_dicts = (each.direct() for each in entries)
+
+    def _as_scalars(self) -> list[Callable[[Values], Any]] | None:
+        """What the columns of the result compute from the values of a row; None: Arrow computes some of them."""
+        leaves, text = self.schema.empty_table(), self.clause.text
+        pairs = zip(self.nodes, self.result, strict=True)
+        found = [scalar_measure(node, field.type, self.places_of, leaves, text) for node, field in pairs]
+        known = [each for each in found if each is not None]
+        return known if len(known) == len(found) else None
 
     def _ask(self, program: Program) -> None:
         """Says what `measured` is to find."""
@@ -151,9 +165,8 @@ class RowResults:
         found = np.empty((rows * len(self.leaves), 2), np.int64)
         words = self._find(head, shown, rows, found)
         if words < 0:
-            return self._computed(pa.Table.from_pylist(self._one_by_one(log, shown), self.schema))
-        batch = made_batch(head, words, self.schema, lambda: self._make(head, shown, rows, found))
-        return self._computed(pa.Table.from_batches([batch]))
+            return self._computed(pa.RecordBatch.from_pylist(self._one_by_one(log, shown), self.schema))
+        return self._computed(made_batch(head, words, self.schema, lambda: self._make(head, shown, rows, found)))
 
     def dicts(self, core: RowCore, log: EventLog) -> list[Event]:
         """What is found as dicts."""
@@ -165,7 +178,11 @@ class RowResults:
             made = self._one_by_one(log, shown)
         if self.is_plain:
             return made
-        return self._computed(pa.Table.from_pylist(made, self.schema)).to_pylist()  # type: ignore[no-any-return]
+        if self._scalars is not None and len(made) <= FEW:
+            columns = [*zip(self.result.names, self._scalars, strict=True)]
+            values = [[*row.values()] for row in made]
+            return [{name: compute(row) for name, compute in columns} for row in values]
+        return self._computed(pa.RecordBatch.from_pylist(made, self.schema)).to_pylist()  # type: ignore[no-any-return]
 
     def _places(self, core: RowCore) -> npt.NDArray[np.int64]:
         """For each row of the result what it shows; that is told now."""
@@ -191,20 +208,26 @@ class RowResults:
             made.append(row)
         return made
 
-    def _computed(self, leaves: pa.Table) -> pa.Table:
+    def _computed(self, leaves: pa.RecordBatch) -> pa.Table:
         """The rows of the result, of the values that they are computed from."""
         if self.is_plain:
-            return leaves
-
-        def resolve(node: s.Expression) -> Any:
-            return leaves.column(self.places_of[node]).combine_chunks()
-
-        columns = []
-        for node, field in zip(self.nodes, self.result, strict=True):
-            known = node in self.places_of
-            own = resolve(node) if known else whole(column_of(node, resolve, self.clause.text), leaves.num_rows)
-            columns.append(pa.nulls(leaves.num_rows, field.type) if pa.types.is_null(own.type) else own)
-        return pa.Table.from_arrays(columns, schema=self.result)
+            return pa.Table.from_batches([leaves])
+        columns, number = leaves.columns, leaves.num_rows
+        scalars, values, found = self._scalars if number <= FEW else None, list[Values](), []
+        if scalars is not None:
+            unused = [None] * number
+            lists = [each.to_pylist() if place in self._read else unused for place, each in enumerate(columns)]
+            values = [*zip(*lists, strict=True)]
+        for place, (node, field) in enumerate(zip(self.nodes, self.result, strict=True)):
+            if node in self.places_of:
+                own = columns[self.places_of[node]]
+            elif scalars is not None:
+                own = pa.array([*map(scalars[place], values)], field.type)
+            else:
+                own = column_of(node, lambda leaf: columns[self.places_of[leaf]], self.clause.text)
+                own = whole(own, number)
+            found.append(pa.nulls(number, field.type) if pa.types.is_null(own.type) else own)
+        return pa.Table.from_arrays(found, schema=self.result)
 
 
 def _leaves_of(node: s.Expression) -> list[s.Expression]:

@@ -11,6 +11,7 @@ from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental import row_step
 from cepheid.engine.incremental.pattern_events import PatternEvents, Step
 from cepheid.engine.incremental.row_core import Matched, RowCore
+from cepheid.engine.incremental.row_parts import Standing
 from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.engine.search.row_pattern.finalized import Key, Resume, Retained, keys_of, remembers
 from cepheid.engine.search.row_pattern.run import arranged, assemble
@@ -25,7 +26,7 @@ class PushedRows(PushedSearch):
     """The search at work. The log has the rows of all partitions, in the order in which they were searched."""
 
     core: RowCore
-    saved: dict[Key, Resume]
+    saved: dict[Key, Resume] | Standing
 
     def __init__(self, clause: BoundClause, schema: pa.Schema, limit: int | None, most: int) -> None:
         self.narrow = arranged(clause, schema.empty_table()).table.schema
@@ -38,7 +39,8 @@ class PushedRows(PushedSearch):
         core = RowCore(self.clause, self.columns)
         rows = arranged(self.clause, held)
         self.log.add_table(rows.table, None)
-        core.load(rows, keys_of(self.clause, rows), place.saved, np.arange(held.num_rows))
+        resume = place.saved.resume() if isinstance(place.saved, Standing) else place.saved
+        core.load(rows, keys_of(self.clause, rows), resume, np.arange(held.num_rows))
         if more.num_rows or place.until is not None:
             self._taken(core, more, place.until)
         return core
@@ -71,23 +73,8 @@ class PushedRows(PushedSearch):
 
     def forget(self) -> None:
         """Leaves out the rows that no later match needs, and partitions without rows."""
-        core, which = self.core, np.zeros(self.log.rows, bool)
-        resume: dict[Key, Resume] = {}
-        for key, part in list(core.parts.items()):
-            kept = core.kept(part)
-            if kept == part.size and not self.remembers:
-                del core.parts[key]
-                continue
-            which[part.numbers(kept, part.size)] = True
-            resume[key] = part.resume(kept)
-            core.shorten(part, kept)
-        core.number_parts()
-        numbers = np.cumsum(which) - 1
-        for part in core.parts.values():
-            own = part.numbers(0, part.size)
-            own[:] = numbers[own]
+        which, self.saved = self.core.forget(self.log.rows, self.remembers)
         self.log.keep(which)
-        self.saved = resume
 
     def retained(self, place: Place) -> Retained:
         """The rows that a later match may need, and where the search of each partition goes on."""
@@ -135,6 +122,7 @@ class RowTakesEvents:
                 None,
                 has_kinds=False,
                 attributes=of_rows.attributes,
+                gathers=True,
             )
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cepheid.engine.data.arrays import Int32s, Int64Rows, Int64s, Uint8Rows, Uint8s
 from cepheid.engine.data.columns import PredicateCall
-from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel, unlocked_kernel
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel, search_kernel, unlocked_kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.row_pattern.memory import (
     FULL,
@@ -26,7 +26,18 @@ from cepheid.engine.search.row_pattern.path_state import (
     extend,
     holds_here,
 )
-from cepheid.engine.search.row_pattern.program import AT_START, DONE, JUMP, KEYED, LOOP, REMEMBER, SPLIT, TAKE, Program
+from cepheid.engine.search.row_pattern.program import (
+    AT_START,
+    DONE,
+    JUMP,
+    KEYED,
+    LOOP,
+    PASSES,
+    REMEMBER,
+    SPLIT,
+    TAKE,
+    Program,
+)
 
 UNMATCHED = -1  # the length of a match that is none
 SKIP_PAST_LAST, SKIP_NEXT, SKIP_FIRST, SKIP_LAST = range(4)
@@ -35,10 +46,13 @@ UNSETTLED = -3  # rows that are still to come may decide
 NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
 NEEDS_MEMORY = 3  # the search failed so often that it had better begin again with a memory under keys
 TOO_MANY_ROWS = 4  # the matches have more rows in all than there is room for
+NEEDS_ROOM, NEEDS_RESULTS = 5, 6  # the search goes on with larger arrays
 # In Scratch.state: lengths, failures, and where an attempt that ran out of rows goes on, if it does.
 TRAIL, MARKS, CUT, FAILURES, PARTIAL, RESUMES, AT_STEP, AT_ROW, DEPTH, UNDONE, BEST = range(11)
+AT_PARTITION, FOUND, FOUND_ROWS = range(3)  # in Results.state
 MOST_TAKEN = 1 << 27
 ROOM = 1024  # choices and marks to begin with
+BIT_OF = 1 << 15  # a mark is a place times this, and a bit: a program has fewer steps
 
 
 class Rows(NamedTuple):
@@ -91,7 +105,16 @@ class Scratch(NamedTuple):
     dead: Uint8Rows  # per row (and the end of each partition) and bit of the program: leads to nothing
 
 
-@borrowing
+class Results(NamedTuple):
+    """What a search has found so far, and where it is."""
+
+    starts: Int64s
+    lengths: Int64s
+    taken: Int32s  # the step that took each row of all matches
+    state: Int64s  # the partition at hand, and how much of the arrays is filled
+
+
+@inlined
 def next_start(program: Program, mode: Mode, path: Int32s, start: int, length: int) -> int:
     """Where the search goes on after a match; -1 or -2 where AFTER MATCH SKIP cannot."""
     if mode.skip == SKIP_PAST_LAST:
@@ -110,13 +133,13 @@ def next_start(program: Program, mode: Mode, path: Int32s, start: int, length: i
 
 
 @borrowing
-def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
+def first_time(scratch: Scratch, place: int, bit: int) -> bool:
     """Is a split reached at a row for the first time? If so, it is marked."""
     mask = np.uint8(1 << (bit & 7))
     if scratch.dead[place, bit >> 3] & mask:
         return False
     scratch.dead[place, bit >> 3] |= mask
-    entry = place * bits + bit
+    entry = place * BIT_OF + bit
     scratch.trail[scratch.state[TRAIL]] = entry
     scratch.state[TRAIL] += 1
     scratch.marks[scratch.state[MARKS]] = entry
@@ -139,16 +162,16 @@ def first_time_so(
 
 
 @borrowing
-def take_back(program: Program, scratch: Scratch, memory: Memory, entry: int) -> None:
+def take_back(scratch: Scratch, memory: Memory, entry: int) -> None:
     """A mark is no failure: it is taken back."""
     if entry < 0:
         memory.alive[-1 - entry] = 0
     else:
-        bit = entry % program.bits
-        scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+        bit = entry & (BIT_OF - 1)
+        scratch.dead[entry // BIT_OF, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
 
 
-@borrowing
+@inlined
 def settle(program: Program, scratch: Scratch, memory: Memory, length: int, longest: int) -> None:
     """Takes back marks that are no failures, or none from another start.
 
@@ -159,11 +182,11 @@ def settle(program: Program, scratch: Scratch, memory: Memory, length: int, long
     if everything or program.lasting < program.bits:
         for index in range(scratch.state[MARKS]):
             entry = scratch.marks[index]
-            if everything or (entry >= 0 and entry % program.bits >= program.lasting):
-                take_back(program, scratch, memory, entry)
+            if everything or (entry >= 0 and entry & (BIT_OF - 1) >= program.lasting):
+                take_back(scratch, memory, entry)
     if length >= 0 and not everything:
         for index in range(scratch.state[TRAIL]):
-            take_back(program, scratch, memory, scratch.trail[index])
+            take_back(scratch, memory, scratch.trail[index])
     if memory.counters[USED] > LASTING:
         forget(memory)
 
@@ -237,7 +260,23 @@ def keep_partial(scratch: Scratch, length: int) -> None:
         scratch.state[PARTIAL] = length
 
 
-@borrowing
+@inlined
+def passed(
+    program: Program, rows: Rows, memory: Memory, scratch: Scratch, step: int, row: int, place: int
+) -> tuple[bool, int]:
+    """Where a loop over one label goes on: at this label again if what comes after the loop cannot take the row.
+
+    Such rows need no choice, only the mark of the loop; the first value says that the mark was there.
+    """
+    if rows.holds[program.label[program.exit[step]], row] or scratch.state[MARKS] >= len(scratch.marks):
+        return False, step
+    bit = program.memory[step]
+    if bit >= 0:
+        return not first_time(scratch, place, bit), step - 1
+    return False, step if len(memory.relevant) else step - 1
+
+
+@inlined
 def attempt(
     program: Program,
     rows: Rows,
@@ -252,6 +291,7 @@ def attempt(
     """The length of the preferred match at a row; its steps are left in the path."""
     judge = judging.judge
     low, high = rows.bounds[partition], rows.bounds[partition + 1]
+    known = high - mode.ahead if mode.open else high
     step, row, depth, undone, best = begin_attempt(scratch, start)
     while True:
         kind = program.kind[step]
@@ -284,6 +324,8 @@ def attempt(
                         extend(judge, label, start, row)
                     row += 1
                     step += 1
+                    if program.label[step] == PASSES and row < known:
+                        failed, step = passed(program, rows, memory, scratch, step, row, row - mode.base + partition)
         elif kind == JUMP:
             step = program.left[step]
         elif kind in (SPLIT, LOOP):
@@ -293,7 +335,7 @@ def attempt(
                 step = program.exit[step]
             elif depth >= len(scratch.choices) or scratch.state[MARKS] >= len(scratch.marks):
                 return OUT_OF_ROOM
-            elif bit >= 0 and not first_time(scratch, row - mode.base + partition, bit, program.bits):
+            elif bit >= 0 and not first_time(scratch, row - mode.base + partition, bit):
                 failed = True
             elif bit <= KEYED and len(memory.relevant):
                 failed = not first_time_so(scratch, judge, memory, KEYED - bit, start, row, number)
@@ -346,22 +388,19 @@ def with_more_room(scratch: Scratch) -> Scratch:
 
 
 @kernel
-def grown(values: Int64s) -> Int64s:
-    """The same values with room for as many again."""
-    larger = np.empty(2 * len(values), np.int64)
-    larger[: len(values)] = values
-    return larger
+def with_more_results(results: Results, path: int) -> Results:
+    """The same, with room for twice as many matches if they fill it, or else for as many rows again and a path."""
+    starts, lengths, taken = results.starts, results.lengths, results.taken
+    if results.state[FOUND] >= len(starts):
+        starts, lengths = np.empty(2 * len(starts), np.int64), np.empty(2 * len(starts), np.int64)
+        starts[: len(results.starts)], lengths[: len(results.starts)] = results.starts, results.lengths
+    else:
+        taken = np.empty(2 * len(taken) + path, np.int32)
+        taken[: len(results.taken)] = results.taken
+    return Results(starts, lengths, taken, results.state)
 
 
-@kernel
-def grown_path(values: Int32s, needed: int) -> Int32s:
-    """The same values with room for at least so many."""
-    larger = np.empty(max(2 * len(values), needed), np.int32)
-    larger[: len(values)] = values
-    return larger
-
-
-@borrowing
+@inlined
 def next_beginning(rows: Rows, mode: Mode, start: int, until: int, high: int) -> int:
     """The next row, up to some row, at which a match may begin, with a row in reach for the label every match has.
 
@@ -385,10 +424,76 @@ def next_beginning(rows: Rows, mode: Mode, start: int, until: int, high: int) ->
     return start
 
 
-@borrowing
+@inlined
 def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
     """Does no match begin at a row?"""
     return next_beginning(rows, mode, start, start + 1, high) > start
+
+
+@inlined
+def add(results: Results, start: int, length: int, path: Int32s, rows: int) -> None:
+    """Notes a match, or a row without one; so many rows of a path are its own."""
+    found, used = results.state[FOUND], results.state[FOUND_ROWS]
+    results.starts[found], results.lengths[found] = start, length
+    for position in range(rows):
+        results.taken[used + position] = path[position]
+    results.state[FOUND] = found + 1
+    results.state[FOUND_ROWS] = used + rows
+
+
+@borrowing
+def searched(
+    program: Program, rows: Rows, mode: Mode, judging: Judging, memory: Memory, scratch: Scratch, results: Results
+) -> int:
+    """Goes on with the search until it is done, or something hinders it; what that is.
+
+    No array is made here, so that no references are counted, and no tuple is copied for each start.
+    """
+    partition = results.state[AT_PARTITION]
+    high, number = rows.bounds[partition + 1], rows.number[partition]
+    last = min(high, rows.until[partition])
+    while rows.begin[partition] < last and stop_flag() == 0:
+        start = rows.begin[partition]
+        if not mode.unmatched:
+            start = next_beginning(rows, mode, start, last, high)
+            rows.begin[partition] = start
+            if start >= last:
+                break
+        length = UNMATCHED
+        scratch.state[PARTIAL] = 0
+        if not mode.unmatched or not is_hopeless(rows, mode, start, high):
+            length = attempt(program, rows, mode, judging, memory, scratch, partition, start, number)
+            settle(program, scratch, memory, length, mode.longest)
+            scratch.state[RESUMES] = 0  # all marks of what is not settled are taken back
+        if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
+            return NEEDS_MEMORY
+        if length == OUT_OF_ROOM:
+            return NEEDS_ROOM
+        partial = scratch.state[PARTIAL] if mode.partial and length == UNMATCHED else 0
+        taking = max(length, partial)
+        if length == UNSETTLED or (mode.open and taking > 0 and start + taking + mode.shown_ahead > high):
+            break
+        used = results.state[FOUND_ROWS] + max(taking, 0)
+        if used > mode.most_taken:
+            return TOO_MANY_ROWS
+        if results.state[FOUND] >= len(results.starts) or used > len(results.taken):
+            return NEEDS_RESULTS
+        onward = start + 1
+        if length == UNMATCHED:
+            if partial or (mode.unmatched and start > rows.matched[partition]):
+                add(results, start, UNMATCHED - partial, scratch.best, partial)
+        else:
+            if length > 0:
+                onward = next_start(program, mode, scratch.path, start, length)
+                rows.matched[partition] = max(rows.matched[partition], start + length - 1)
+            add(results, start, length, scratch.path, length)
+            if onward < 0:
+                return int(-onward)
+            number += 1
+            rows.number[partition] = number
+        rows.begin[partition] = onward
+    results.state[AT_PARTITION] = partition + 1
+    return 0
 
 
 @search_kernel
@@ -406,66 +511,25 @@ def search(
     A length of 0 is an empty match, UNMATCHED a row that is in no match, UNMATCHED - n a partial match of n
     rows. The last number says whether AFTER MATCH SKIP failed, and why, or that the search NEEDS_MEMORY.
     """
-    starts, lengths = np.empty(64, np.int64), np.empty(64, np.int64)
-    taken = np.empty(256, np.int32)
-    found = used = 0
+    results = Results(
+        np.empty(64, np.int64), np.empty(64, np.int64), np.empty(256, np.int32), np.zeros(FOUND_ROWS + 1, np.int64)
+    )
     judging = Judging(judge, predicate)
-    for partition in range(len(rows.bounds) - 1):
-        high = rows.bounds[partition + 1]
-        start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
-        last = min(high, rows.until[partition])
-        while start < last and stop_flag() == 0:
-            if not mode.unmatched:
-                start = next_beginning(rows, mode, start, last, high)
-                if start >= last:
-                    break
-            length = UNMATCHED
-            scratch.state[PARTIAL] = 0
-            if not mode.unmatched or not is_hopeless(rows, mode, start, high):
-                length = attempt(program, rows, mode, judging, memory, scratch, partition, start, number)
-                settle(program, scratch, memory, length, mode.longest)
-                scratch.state[RESUMES] = 0  # all marks of what is not settled are taken back
-            if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
-                return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), NEEDS_MEMORY
-            if length == OUT_OF_ROOM:
-                if memory.counters[FULL] and len(memory.keys) < MOST:
-                    memory = with_more_entries(memory)
-                else:
-                    scratch = with_more_room(scratch)
-                continue
-            partial = scratch.state[PARTIAL] if mode.partial and length == UNMATCHED else 0
-            taking = max(length, partial)
-            if length == UNSETTLED or (mode.open and taking > 0 and start + taking + mode.shown_ahead > high):
-                break
-            if found >= len(starts):
-                starts, lengths = grown(starts), grown(lengths)
-            if used + taking > mode.most_taken:
-                return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), TOO_MANY_ROWS
-            if used + taking > len(taken):
-                taken = grown_path(taken, used + taking)
-            if length == UNMATCHED:
-                if partial or (mode.unmatched and start > matched):
-                    starts[found], lengths[found] = start, UNMATCHED - partial
-                    found += 1
-                    taken[used : used + partial] = scratch.best[:partial]
-                    used += partial
-                start += 1
-                continue
-            starts[found], lengths[found] = start, length
-            found += 1
-            number += 1
-            if length == 0:
-                start += 1
-                continue
-            taken[used : used + length] = scratch.path[:length]
-            used += length
-            matched = max(matched, start + length - 1)
-            onward = next_start(program, mode, scratch.path, start, length)
-            if onward < 0:
-                return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), -onward
-            start = onward
-        rows.begin[partition], rows.matched[partition], rows.number[partition] = start, matched, number
-    return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), 0
+    state = results.state
+    hinders = 0
+    while state[AT_PARTITION] < len(rows.bounds) - 1:
+        hinders = searched(program, rows, mode, judging, memory, scratch, results)
+        if hinders == NEEDS_ROOM:
+            if memory.counters[FULL] and len(memory.keys) < MOST:
+                memory = with_more_entries(memory)
+            else:
+                scratch = with_more_room(scratch)
+        elif hinders == NEEDS_RESULTS:
+            results = with_more_results(results, len(scratch.path))
+        elif hinders:
+            break
+    found, used = (0, 0) if hinders in (NEEDS_MEMORY, TOO_MANY_ROWS) else (state[FOUND], state[FOUND_ROWS])
+    return results.starts[:found].copy(), results.lengths[:found].copy(), results.taken[:used].copy(), hinders
 
 
 @unlocked_kernel

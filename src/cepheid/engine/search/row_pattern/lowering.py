@@ -62,12 +62,31 @@ def merged(expression: s.Expression) -> s.Expression:
     """
     if isinstance(expression, s.Literal | b.Navigate | b.Aggregated | b.MatchNumber | b.SequenceNumber):
         return expression
-    found = s.rebuild(expression, merged)
+    found = s.rebuild(_label_by_label(expression), merged)
     places = {_where(part) for part in s.children(found) if not isinstance(part, s.Literal)}
     if not _is_strict(found) or len(places) != 1 or None in places:
         return found
     first = next(part for part in s.children(found) if isinstance(part, b.Navigate))
     return replace(first, inner=s.rebuild(found, lambda part: part.inner if isinstance(part, b.Navigate) else part))
+
+
+def _label_by_label(expression: s.Expression) -> s.Expression:
+    """`array_agg(CLASSIFIER()) = ARRAY['A', 'B']` as a condition on the length of the path and on each label.
+
+    To compare them as lists would take as long as the path is, for each of its rows. There is at least one row.
+    """
+    match expression:
+        case s.Comparison("=" | "!=", b.Aggregated(labels=None) as found, s.Call(function="array") as constants):
+            plain = found.function in _LISTS and not (found.distinct or found.filtered or found.order or found.final)
+            wanted = constants.arguments
+            named = all(isinstance(each, s.Literal) and isinstance(each.value, str) for each in wanted)
+            if plain and named and wanted and found.arguments == (b.RowLabel(),):
+                alike = [s.Comparison("=", b.Aggregated("count", ()), s.Literal(len(wanted)))]
+                for place, label in enumerate(wanted):
+                    alike.append(s.Comparison("=", b.Navigate(b.RowLabel(), first=True, offset=place), label))
+                equal = s.And(tuple(alike))
+                return equal if expression.operator == "=" else s.Not(equal)
+    return expression
 
 
 def _is_strict(node: s.Expression) -> bool:

@@ -314,7 +314,9 @@ def _reads_at(judge: PathState, label: int, what: int, place: list[int], names: 
     found: list[_Read] = []
     kinds = [(FIRST_VALUES, LAST_VALUES, name) for name in names]
     if what == j.ASK_LABEL:
-        kinds = [(FIRST_ROW, LAST_ROW, ""), (FIRST_LABEL, LAST_LABEL, "")]
+        kinds = [(FIRST_LABEL, LAST_LABEL, "")]
+        if shift:  # the row may lie outside the path
+            kinds.append((FIRST_ROW, LAST_ROW, ""))
         found += [(LABEL_BACK, rows, 0, ("", 0)) for rows in range(1, 1 - shift)]
     for of_first, of_last, name in kinds:
         found += [(of_first, group, offset, (name, shift))] if from_first else []

@@ -95,9 +95,7 @@ class Points:
             self.known[None] = Occurrences(every[:-1], every)
         if labels not in self.known:
             wanted = np.array([labels is None or name in labels for name in self.labels], bool)
-            taken = wanted[self.label]
-            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(taken)])
-            self.known[labels] = Occurrences(np.flatnonzero(taken).astype(np.int64), before)
+            self.known[labels] = Occurrences(*occurring(self.label, wanted))
         return self.known[labels]
 
     def span(self, labels: Labels, final: bool) -> tuple[Int64s, Int64s]:
@@ -116,8 +114,8 @@ class Points:
         valid = (index >= first) & (index < last)
         if not len(found.places):
             return np.full(len(self), -1, np.int64)
-        place = found.places[np.where(valid, index, 0)]
-        row = self.start[self.of] + place - self.offset[self.of] + node.shift
+        place = found.places[index if valid.all() else np.where(valid, index, 0)]
+        row = place + (self.start - self.offset[:-1])[self.of] + node.shift
         if node.shift:
             low, high = self.within
             valid &= (row >= low[self.of]) & (row < high[self.of])
@@ -273,6 +271,18 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
         chosen = extremes(np.array(ranks), valid, first, last, largest)
         return value.take(pa.array(chosen, mask=chosen < 0))
     return None
+
+
+@kernel
+def occurring(labels: Int64s, wanted: Bools) -> tuple[Int64s, Int64s]:
+    """The positions of the labels that are wanted, and for each position and the end how many of them lie before it."""
+    places, before, count = np.empty(len(labels), np.int64), np.empty(len(labels) + 1, np.int64), 0
+    for position in range(len(labels)):
+        before[position] = count
+        places[count] = position
+        count += wanted[labels[position]]
+    before[len(labels)] = count
+    return places[:count].copy(), before
 
 
 @kernel

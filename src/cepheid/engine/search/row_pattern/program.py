@@ -14,6 +14,7 @@ from cepheid.plan.row_lowering import Asks, RowGuard, lower_rows
 
 TAKE, SPLIT, JUMP, AT_START, AT_END, REMEMBER, LOOP, DONE = range(8)
 _ASKING = {Asks.AT_START: AT_START, Asks.AT_END: AT_END, Asks.ITERATION: REMEMBER}
+PASSES = -2  # Program.label of a LOOP over one label that leaves to a TAKE: rows that this cannot take are passed
 KEYED = -2  # Program.memory from here downwards: splits whose failures are remembered under keys (memory.py)
 
 
@@ -27,7 +28,7 @@ class Program(NamedTuple):
     kind: Int32s
     left: Int32s
     right: Int32s
-    label: Int32s  # of TAKE; the register of REMEMBER and LOOP, -1 for none
+    label: Int32s  # of TAKE; the register of REMEMBER and LOOP, -1 for none, or PASSES
     exit: Int32s  # where LOOP leaves to
     excluded: Int32s  # of TAKE: is the row left out of the output?
     memory: (
@@ -55,6 +56,9 @@ def compile_pattern(
     """
     place = {label: number for number, label in enumerate(labels)}
     steps = [_step(state, place) for state in lower_rows(pattern).states]
+    for number, step in enumerate(steps):
+        if step[0] == LOOP and step[3] == -1 and min(step[1:3]) == number - 1 and steps[step[4]][0] == TAKE:
+            step[3] = PASSES
     table = np.array(steps, np.int32).T
     lasting, numbered, brief = (
         _forgetful(steps, {place[label] for label in looks_back})
