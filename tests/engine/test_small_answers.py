@@ -66,6 +66,10 @@ MISSING = {
         f"PATTERN SEQ(A a, B+ b[], C c) {NEXT.format('b[i].x > b[i-1].x')} WITHIN 9 THRESHOLD 0.3",
         {"A0 B1 B2 C0": "1 2 3 4", "A0 B2 B1 C0": "1 2 4", "A0 B2 B1 B3 C0": "1 2 4 5"},
     ),
+    "the next as high as the first": (
+        f"PATTERN SEQ(A a, B+ b[], C c) {NEXT.format('b[i].x >= b[1].x')} WITHIN 9 THRESHOLD 0.3",
+        {"A0 B2 B3 B2 C0": "1 2 3 4 5", "A0 B2 B3 B1 C0": "1 2 3 5"},
+    ),
     "the next of each": (
         f"PATTERN SEQ(A a, B b, C c) {NEXT.format('a.x <= b.x')} WITHIN 9 THRESHOLD 0.3",
         {"A1 B1 B1 C0 C0": "1 2 4", "A1 B0 B1 C0": "1 3 4", "A1 A0 B0 C0": "2 3 4"},
