@@ -114,7 +114,7 @@ class Measured:
         return float(np.median([each["durationMs"].get(name, 0) for each in self.progress] or [np.nan]))
 
 
-def measure(result: Any, seconds: float, warm: int, sink: str = "foreach") -> Measured:
+def measure(result: Any, seconds: float, warm: int, sink: str = "foreach", mode: str = "append") -> Measured:
     """Runs a stream for some time after some micro-batches in which it warms up."""
     measured = Measured()
 
@@ -124,7 +124,7 @@ def measure(result: Any, seconds: float, warm: int, sink: str = "foreach") -> Me
         measured.waits.extend(now - each.timestamp() for each in found["at"].to_pylist())
 
     with tempfile.TemporaryDirectory() as folder:
-        writer = result.writeStream.option("checkpointLocation", folder)
+        writer = result.writeStream.outputMode(mode).option("checkpointLocation", folder)
         query = (writer.foreachBatch(write) if sink == "foreach" else writer.format("noop")).start()
 
         def last() -> int:  # the whole list of progresses would be costly to ask for
