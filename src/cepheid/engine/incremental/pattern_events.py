@@ -53,6 +53,7 @@ class PatternEvents(DictColumns):
         super().__init__(schema, time, None, p.PATTERN_DOOR_SIZE)
         self.time = time
         self.door[d.DELAY], self.door[p.NONE], self.door[p.FRACTION] = delay, id(None), id(float)
+        self._numbers = np.zeros(len(schema), np.int64)  # room for those of a row: rows that wait know where it is
         self.waiting: list[Any] = []
         self.log_names: Sequence[str] = self.names  # columns of the log
         self.wait_again([])
@@ -95,16 +96,11 @@ class PatternEvents(DictColumns):
         columns, of_fractions = (self.table_columns(names, self.log_names) for names in (self.columns_read, fractions))
         self._kept["of tables"] = columns, of_fractions
         head = np.zeros(p.GIVEN_SIZE, np.int64)
-        self._place_numbers(head)
+        head[NUMBERS_AT] = self._numbers.ctypes.data
         head[TRUE], head[FALSE], head[p.TIME_COLUMN] = id(True), id(False), self.log_names.index(self.time)
         head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
         head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = of_fractions.ctypes.data, len(of_fractions)
         self.of_rows = head
-
-    def _place_numbers(self, head: Int64s) -> None:
-        """Room for the numbers of a row."""
-        numbers = self._kept["numbers"] = np.zeros(len(self.names), np.int64)
-        head[NUMBERS_AT] = numbers.ctypes.data
 
     def add_kind(self, bits: int, kind: int, begins: bool) -> None:
         """A kind of events that is new."""
