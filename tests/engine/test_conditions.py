@@ -42,6 +42,17 @@ def test_arithmetic(operator: str, left: str, right: str) -> None:
     assert found.equals(cepheid.match(stream(), text, engine="reference"))
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["power(b.fraction, 2)", "exp(b.fraction)", "element_at(array(b.fraction, 1), 1)", "get(array(1, b.fraction), 1)"],
+)
+def test_values_that_overflow_and_elements_of_mixed_arrays(value: str) -> None:
+    text = f"PATTERN SEQ(A a, B b) WHERE a.whole < {value} WITHIN 5"
+    found = cepheid.match(stream(), text)
+    assert found.num_rows > 0
+    assert found.equals(cepheid.match(stream(), text, engine="reference"))
+
+
 TEXTS = [
     "a.s LIKE b.u",
     "NOT (a.s LIKE b.u)",

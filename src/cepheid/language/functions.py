@@ -40,6 +40,11 @@ def find_function(name: str) -> Function | None:
     return _USER.get(name.lower()) or BUILT_IN.get(name.lower()) or INTERNAL.get(name.lower())
 
 
+def in_python(kernel: object) -> object:
+    """What Python calls where compiled code calls a kernel: some overflow to infinity only where they are compiled."""
+    return number_functions.IN_PYTHON.get(kernel, kernel)  # type: ignore[call-overload]
+
+
 def registrations() -> int:
     """How often the user has registered a function: what was bound before may mean something else now."""
     return _registrations

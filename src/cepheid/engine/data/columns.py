@@ -117,7 +117,8 @@ def _arrays(layout: ColumnLayout, taken: pa.Table, n: int, schema: Schema) -> Co
             null[row][lacking(s.Attribute(s.Reference(""), name)).to_numpy()] = LACKING
     dictionary = _dictionary([column for kind, column in columns if kind is DataType.STRING], layout.literals)
     whole = [_whole(kind, column, dictionary) for kind, column in columns if storage(kind) == "whole"]
-    number = [pc.fill_null(column, 0.0).to_numpy() for kind, column in columns if storage(kind) == "number"]
+    floats = [column.cast(pa.float64(), safe=False) for kind, column in columns if storage(kind) == "number"]
+    number = [pc.fill_null(column, 0.0).to_numpy() for column in floats]
     flat, edge = _lists([column for kind, column in columns if storage(kind) == "list"], n)
     filled = Columns(
         _stacked(whole, n, np.int64),

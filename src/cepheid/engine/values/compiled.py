@@ -41,7 +41,7 @@ from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.coercion import NARROW, TURNED, precision_of
-from cepheid.language.functions import find_function
+from cepheid.language.functions import find_function, in_python
 from cepheid.language.library.function import Function
 from cepheid.language.normal import negation_normal_form
 from cepheid.language.printing import expression_text
@@ -175,7 +175,7 @@ def _python_form(
 @lru_cache(maxsize=256)
 def _plain(source: str, functions: tuple[tuple[str, object], ...]) -> tuple[Any, bool]:
     """The same function for kernels that run as plain Python."""
-    namespace = {**_KNOWN, **_CHECKS, **dict(functions)}
+    namespace = {**_KNOWN, **_CHECKS, **{name: in_python(call) for name, call in functions}}
     exec(compile(source, "<predicate>", "exec"), namespace)
     return namespace["predicate"], True
 

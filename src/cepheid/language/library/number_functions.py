@@ -148,6 +148,17 @@ def _exp(x: float) -> float:
     return math.exp(x)
 
 
+def _exp_of(x: float) -> float:
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
+
+
+# Kernels that overflow to infinity where they are compiled, and raise an error in Python: their forms there.
+IN_PYTHON: dict[Callable[..., float], Callable[..., float]] = {_power: _raised, _exp: _exp_of}
+
+
 def _floor(x: float) -> int:
     return math.floor(x)
 
