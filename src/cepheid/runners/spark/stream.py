@@ -15,6 +15,7 @@ from cepheid.errors import CepheidError, DataError
 from cepheid.language.durations import milliseconds, whole_steps
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.units import UNITS
+from cepheid.metrics import NAMES, OF_EACH
 from cepheid.plan.operators import Union
 from cepheid.plan.options import read_options
 from cepheid.plan.physical import Plan
@@ -303,8 +304,6 @@ def silence(options: StreamOptions, schema: Schema) -> tuple[int, float] | None:
 def observed_outcome(outcome: DataFrame, names: Sequence[str | None], metrics: str) -> DataFrame:
     """What shards tell, packed; the numbers, and those of queries with names, go to Spark's observed metrics."""
     from pyspark.sql import functions as F
-
-    from cepheid.metrics import NAMES, OF_EACH  # with a server of pages, which a stream needs last
 
     numbers = [F.sum(name).alias(name) for name in (*COUNTS, "retained", "state_bytes", "lost")]
     numbers += [F.max(name).alias(name) for name in ("newest", "watermark")]
