@@ -39,7 +39,8 @@ demo: tools
 # `make test-all` everything.
 # All run beside each other, so that no core waits: for the last kernel to be compiled, or for the JVM, as tests on
 # Spark do half of the time. What is checked and run as plain Python needs no kernels, and begins before they are there.
-DRAWN := $(addprefix tests/runners/test_,incremental_steps.py composition.py)
+# Kernels of the benchmarks' baselines, which would be compiled for a few small tests, run as plain Python, too.
+DRAWN := $(addprefix tests/runners/test_,incremental_steps.py composition.py) tests/benchmarks/test_baselines.py
 COMPILED := contract jit_fallback stop numba_insides runs_large learn compressed totals maximal value_index
 PYTEST := $(BIN)/pytest -n $(JOBS)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
