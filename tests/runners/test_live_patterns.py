@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.engine.incremental import row_core
 from cepheid.flink import Pattern
 from cepheid.runners.live_search import SearchLive
 from cepheid.runners.stream import flink, pushed, rows
@@ -190,3 +191,49 @@ def test_explain_says_how_events_come_in() -> None:
     two_texts = V.replace("B AS price < PREV(price)", "B AS name < A.name")
     assert "  replayed: a call takes up" in told(f"MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS x {two_texts}")
     assert "a limit of time" in told(PATTERNS["times"], timeout=5)
+
+
+@pytest.fixture
+def tiny_rooms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays are too small at first, and what is not needed is forgotten soon."""
+    monkeypatch.setattr(pushed, "LEAST", 7)
+    for name, room in (("FIRST_ROOM", 2), ("SCRATCH_ROOM", 1), ("RESULT_ROOM", 1)):
+        monkeypatch.setattr(row_core, name, room)
+
+
+def drawn_events(draw: random.Random) -> pa.Table:
+    """Events in order, some at one time, of one key, some or many."""
+    number, keys = draw.choice([60, 300]), draw.choice([1, 3, 40])
+    columns = {
+        "ts": sorted(draw.randrange(number) for _ in range(number)),
+        "k": [draw.choice([None, *range(keys)]) for _ in range(number)],
+        "price": [draw.choice([None, *(draw.random() for _ in range(6))]) for _ in range(number)],
+        "name": [draw.choice(["a", "b", "c", "ä", None]) for _ in range(number)],
+        "unread": ["x"] * number,
+    }
+    return pa.table(columns, SCHEMA)
+
+
+@pytest.mark.parametrize("name", [*CLAUSES, *PATTERNS])
+@pytest.mark.usefixtures("tiny_rooms")
+def test_a_stream_that_is_cut_saved_and_restored_anywhere_is_its_table(name: str) -> None:
+    """Dicts, lists and tables of several sizes in turn."""
+    draw, clause = random.Random(name), CLAUSES.get(name)
+    query: Any = f"MATCH_RECOGNIZE ({clause}" if clause else PATTERNS[name]
+    options: dict[str, Any] = {} if clause else {"partition_by": ["k"]}
+    for _ in range(4):
+        table, delay, most = drawn_events(draw), draw.choice([0, 0, 3]), draw.choice([3, 30, 400])
+        live = cepheid.live(query, SCHEMA, delay=delay, **options)
+        found, at = [], 0
+        while at < table.num_rows:
+            piece: Any = table.slice(at, draw.choice([1, 1, 2, most, most]))
+            at += piece.num_rows
+            if piece.num_rows == 1:
+                piece = piece.to_pylist()[0]
+            elif draw.randrange(3) == 0:
+                piece = piece.to_pylist()
+            found += as_rows(live.send(piece))
+            if draw.randrange(30) == 0:
+                live = cepheid.live(query, SCHEMA, delay=delay, state=live.save(), **options)
+        found += as_rows(live.finish())
+        assert sorted(found) == sorted(as_rows(cepheid.match(table, query, **options)))
