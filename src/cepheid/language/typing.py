@@ -61,7 +61,7 @@ def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> Dat
         case s.Call(function=function, arguments=arguments) if function.lower() in AGGREGATES:
             return _aggregate(function.lower(), arguments[0], visit, complain)
         case s.Call():
-            return _call(node, visit, schema, complain)
+            return _visited_call(node, visit, schema, complain)
         case s.Comparison(operator=operator, left=left, right=right):
             kinds = visit(left), visit(right)
             _need_comparable(*kinds, left, right, node, complain)
@@ -242,8 +242,18 @@ def _aggregate(
     return aggregate.result or found
 
 
-def _call(node: s.Call, visit: Callable[[s.Expression], DataType], schema: Schema, complain: Fail) -> DataType:
-    kinds = [visit(argument) for argument in node.arguments]
+def _visited_call(node: s.Call, visit: Callable[[s.Expression], DataType], schema: Schema, complain: Fail) -> DataType:
+    """The type of a call. Each argument is visited once, those of an array whose element is asked for, too."""
+    of = node.arguments[0] if node.arguments and node.function.lower() in ("get", "element_at") else None
+    if not isinstance(of, s.Call) or of.function.lower() != "array":
+        return _call(node, [visit(argument) for argument in node.arguments], schema, complain)
+    elements = [visit(argument) for argument in of.arguments]
+    kinds = [_call(of, elements, schema, complain), *(visit(argument) for argument in node.arguments[1:])]
+    found = _call(node, kinds, schema, complain)
+    return found if found is DataType.STRING else common_type(elements) or found
+
+
+def _call(node: s.Call, kinds: list[DataType], schema: Schema, complain: Fail) -> DataType:
     function = find_function(node.function)
     assert function is not None  # checked before
     for place, (argument, found) in enumerate(zip(node.arguments, kinds, strict=True)):
@@ -255,7 +265,7 @@ def _call(node: s.Call, visit: Callable[[s.Expression], DataType], schema: Schem
                 hint = f"{hint}; write CAST({expression_text(argument)} AS string)"
             complain(f"{node.function}() of a {found.value}", argument, "type-mismatch", hint)
     constants = _constants(node, function, complain)
-    element = _element(node, visit, schema, complain) if node.function.lower() in ("get", "element_at") else None
+    element = _element(node, kinds, schema, complain) if node.function.lower() in ("get", "element_at") else None
     if element is not None:
         return element
     if function.typed is not None:
@@ -289,14 +299,10 @@ def _constants(node: s.Call, function: Function, complain: Fail) -> list[object]
     return given
 
 
-def _element(
-    node: s.Call, visit: Callable[[s.Expression], DataType], schema: Schema, complain: Fail
-) -> DataType | None:
-    """The type of an element of a column of lists or maps, or of an array."""
-    of, kinds = node.arguments[0], [visit(argument) for argument in node.arguments]
+def _element(node: s.Call, kinds: list[DataType], schema: Schema, complain: Fail) -> DataType | None:
+    """The type of an element of a column of lists or maps."""
+    of = node.arguments[0]
     found = schema.element_of(of.name) if isinstance(of, s.Attribute) else None
-    if isinstance(of, s.Call) and of.function.lower() == "array":
-        found = common_type([visit(argument) for argument in of.arguments])
     if found is not None and kinds[0] is not DataType.MAP and kinds[1] not in (DataType.INT, DataType.NULL):
         hint = "write a number of at least 0, as in a.list[0]"
         complain(f"'{expression_text(of)}' is a {kinds[0].value}", node.arguments[1], "type-mismatch", hint)
