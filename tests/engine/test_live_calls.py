@@ -40,6 +40,8 @@ QUERIES: dict[str, Any] = {
     "reading": {"read": READ, "twice": "PATTERN SEQ(read a, read b) FROM read WHERE [id] WITHIN 9 OUTPUT NON-OVERLAP"},
     "partial": PAIR + " OUTPUT PARTIAL",
     "flink": FLINK,
+    "rows": "MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES A.x AS x, B.ts AS b PATTERN (A B) WITHIN 6 "
+    "DEFINE A AS type = 'A', B AS type = 'B')",
     "queues": "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 6 THRESHOLD 0.05",
     "forecasts": PAIR + " FORECAST 60%",
     "contiguous": "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) { [id] } WITHIN 6",
@@ -266,6 +268,40 @@ def test_who_gets_late_events_may_fail_and_may_not_send() -> None:
     live.send(late)
     assert [table["ts"].to_pylist() for table in got] == [[0]]
     assert live.numbers.late == 1
+
+
+@pytest.mark.parametrize("name", ["stacks", "runs", "several", "totals", "flink", "rows"])
+@pytest.mark.parametrize("as_table", [False, True])
+def test_a_signal_handler_that_calls_it_gets_an_error(name: str, as_table: bool) -> None:
+    table = pa.table({"ts": range(60), "type": ["A", "B", "C"] * 20, "id": [0] * 60, "x": range(60)})
+    live, quiet = opened(name, table), opened(name, table)
+    told: list[str] = []
+
+    def save(*_: Any) -> None:
+        try:
+            live.save()
+        except cepheid.CepheidError as error:
+            told.append(str(error))
+
+    def trace(frame: FrameType, what: str, _: Any) -> None:
+        if frame.f_code.co_filename.startswith(SOURCES) and "kernels" not in frame.f_code.co_filename:
+            signal.raise_signal(signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, save)
+    try:
+        for row in range(len(table)):
+            event = table.slice(row, 1) if as_table else table.slice(row, 1).to_pylist()[0]
+            sys.setprofile(trace if row % 10 == 9 else None)
+            try:
+                found = live.send(event)
+            finally:
+                sys.setprofile(None)
+            assert found == quiet.send(event)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert told or not as_table
+    assert all("during another call" in each for each in told)
+    assert live.finish() == quiet.finish()
 
 
 @pytest.mark.parametrize("name", ["stacks", "runs", "keys", "several", "flink"])

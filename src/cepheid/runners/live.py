@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -81,8 +80,7 @@ class Live(LiveFace):
                 raise
             if left > 0:
                 return fast._alone(self, events, is_in=True)
-        if self._owner is not None:
-            return self._sent_the_long_way(events)
+        self._check_alone()
         return fast._alone(self, events)
 
     def _is_open(self) -> bool:
@@ -124,6 +122,7 @@ class Live(LiveFace):
         door = self._door
         if door is None:
             return super().send(events)
+        self._check_alone()
         if type(events) is dict and not self._state.finished and self._lock.acquire(blocking=False):
             before = None
             try:
@@ -138,7 +137,7 @@ class Live(LiveFace):
             except BaseException:  # such as Ctrl-C
                 if before is not None:
                     door.go_back(before)
-                if self._lock.locked():
+                if self._is_at_work:
                     self._lock.release()
                 raise
             if waits is False:
@@ -156,7 +155,7 @@ class Live(LiveFace):
     def numbers(self) -> Numbers:
         """How many events, late events and matches there were, and what is kept of them."""
         waits = self._door is not None or self._fast is not None
-        if waits and self._owner != threading.get_ident():
+        if waits and not self._is_at_work:
             self._alone(lambda state: (state, None))
         return super().numbers
 

@@ -61,8 +61,8 @@ class LiveFace(ABC):
     def __init__(self, reader: EventReader, held: Any, plans: Sequence[Plan] = ()) -> None:
         self.reader = reader
         self._state = LiveState(held, LiveTies.of(plans))
-        self._lock = threading.Lock()
-        self._owner: int | None = None  # the thread that is at work
+        # It knows its thread: a signal handler or a finalizer may call a live query in the midst of another call.
+        self._lock = threading.RLock()
         self.on_late: Callable[[pa.Table], object] | None = None  # gets events that came too late
 
     @property
@@ -216,24 +216,28 @@ class LiveFace(ABC):
         """All that is known now."""
         return self._state
 
+    @property
+    def _is_at_work(self) -> bool:
+        """Is this thread in the midst of a call?"""
+        owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks it
+        return owned
+
+    def _check_alone(self) -> None:
+        if self._is_at_work:
+            hint = "call it after the other call has returned, not in a function or a signal handler that runs in it"
+            raise CepheidError("a live query was called during another call", hint=hint)
+
     def _alone(self, step: Callable[[LiveState], tuple[LiveState, T]]) -> T:
         """Takes a step while no other is taken; it happens with the assignment to `_state`, or not at all."""
-        me = threading.get_ident()
-        if self._owner == me and self._lock.locked():
-            hint = "call it after `send` has returned, not in a function that `send` calls"
-            raise CepheidError("a live query was called during another call", hint=hint)
+        self._check_alone()
         before = after = None
         try:
             with self._lock:
-                self._owner = me
                 before = self._latest()
                 after, told = step(before)
-                self._owner = None
                 self._state = after
             return told
         except BaseException:
-            if self._owner == me:
-                self._owner = None
             if before is not None and after is not None:  # Ctrl-C came between the assignment and the end of the call
                 with self._lock:
                     if self._state is after:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -92,7 +91,8 @@ class SearchLive(LiveFace):
         happened, and the same events can be sent again.
         """
         door = self._door
-        if door is not None and type(events) in _KINDS and self._owner is None:
+        if door is not None and type(events) in _KINDS:
+            self._check_alone()
             if type(events) is dict and self._opened is self._state and door.takes_dicts:
                 try:
                     with self._lock:  # spares two frames of Python, which take as long as the kernel
@@ -152,6 +152,7 @@ class SearchLive(LiveFace):
     @property
     def held(self) -> ChunkCache:
         """The events that are kept, and what the search made of them."""
+        self._check_alone()
         with self._lock:
             held: ChunkCache = self._latest().held
         return held
@@ -159,7 +160,7 @@ class SearchLive(LiveFace):
     @property
     def numbers(self) -> Numbers:
         """How many events, late events and matches there were, and what is kept of them."""
-        if self._owner != threading.get_ident():
+        if not self._is_at_work:
             self._alone(lambda state: (state, None))
         return super().numbers
 
