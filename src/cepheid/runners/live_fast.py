@@ -60,7 +60,8 @@ class FastDoor:
         self.selects = all(given.field(each.name).type == each.type for each in narrow)
         self.dict_rows = DictRows(resident.shipments, result) if not self.zoned else None
         form = resident.cores[0].form
-        plain = self.dict_rows is not None and not form.by_queues  # numpy works out probabilities
+        # Numpy works out probabilities, and Python which matches are reported.
+        plain = self.dict_rows is not None and not form.by_queues and not resident.carrying
         self.answers = self.dict_rows.answers(self.whole, form.by_runs) if plain and self.dict_rows else None
         self._cores: list[Core] = []
         self.before: tuple[Any, ...] = ()  # where to go back to, if a call is broken off...
@@ -127,6 +128,7 @@ class FastDoor:
         door[d.TOLD] = door[d.EVENTS] = door[d.HALF] = 0
         self.back, self.tied, self.broken = None, [], False
         self._look_at_log()
+        self._look_at_buckets()
         return True
 
     @property
@@ -167,6 +169,9 @@ class FastDoor:
         waiting = [np.array(core.waiting_ends(), np.int64) for core in self.resident.cores]
         numbers = [np.full(len(times), number) for number, times in enumerate(waiting)]
         self.dicts.set_ends(np.concatenate(waiting), np.concatenate(numbers))
+
+    def _look_at_buckets(self) -> None:
+        self.door[d.CLOSES] = min(FAR, self.resident.closes + self.delay + 1)
 
     # --- one call at a time -------------------------------------------------------------------------------------------
 
@@ -367,6 +372,7 @@ class FastDoor:
         self._look_at(resident.cores)
         self._look_for_ends()
         self._look_at_log()
+        self._look_at_buckets()
         self._note_recent(recent, recent_time)
         self.door[d.NEWEST], self.door[d.TAKEN] = newest, 0
         self.door[d.EVENTS], self.door[d.TOLD] = counted
@@ -381,10 +387,10 @@ class FastDoor:
     def _done(self, found: Told, as_table: bool) -> Any:
         """Makes the rows of the result, forgets what has expired, and says that the call has happened."""
         told, matches = (self.nothing if as_table else []), 0
-        if found:
+        resident, log = self.resident, self.resident.log
+        if found or (self.newest >= self.door[d.CLOSES]):
             told = self._rows(found, as_table)
             matches = len(told)
-        resident, log = self.resident, self.resident.log
         if log.rows > residents.LEAST or log.held_rows > HELD_FOR_EACH * residents.LEAST:
             most = max(residents.LEAST, 2 * resident.kept)
             if log.rows > most or log.held_rows > HELD_FOR_EACH * most:
@@ -413,18 +419,27 @@ class FastDoor:
     def _rows(self, found: Told, as_table: bool) -> Any:
         """What was found as a table, or as a list of dicts."""
         resident = self.resident
+        found, closed = resident.of_queries(found), self._closed_buckets() if resident.carrying else ()
+        if not found and not closed:
+            return self.nothing if as_table else []
         if as_table and len(found) == len(resident.shipments) == 1:
             ((number, results),) = found
             batch = resident.batch_of(number, results)
-            if batch is not None:
+            if batch is not None and not closed:
                 return pa.Table.from_batches([batch], self.result)
-        found = resident.of_queries(found)
-        if not as_table and self.dict_rows is not None:
+        if not as_table and self.dict_rows is not None and not closed:
             rows = self.dict_rows.rows(resident.log, found)
             if rows is not None:
                 return rows
-        table = result_table(resident.shipments, resident.told(found), self.result)
+        table = result_table(resident.shipments, (*resident.told(found), *closed), self.result)
         return table if as_table else table.to_pylist()
+
+    def _closed_buckets(self) -> Any:
+        """The rows of buckets of totals that are over."""
+        until = self._until(self.newest)
+        closed = () if until is None or until < self.resident.closes else self.resident.closed(until)
+        self._look_at_buckets()
+        return closed
 
     # --- ties ---------------------------------------------------------------------------------------------------------
 

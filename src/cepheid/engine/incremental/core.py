@@ -172,8 +172,7 @@ class Core:
     @property
     def is_searched_when_due(self) -> bool:
         """Do ends and windows of events alone say when it is searched, and these events what it finds?"""
-        moments = self.form.moments
-        return not (moments.always or self.form.carries)
+        return not (self.form.moments.always or (self.form.carries and self.form.replays))
 
     @property
     def next_deadline(self) -> int:
@@ -432,6 +431,10 @@ class Core:
                 case linking.REPLAY:
                     found += self._searched_again(self.facts[ROW, self._side[1][: self.head[SIDE_SIZE]]])
                     self.head[DONE] = self.head[linking.BUSY]
+                case linking.TOO_MANY_MATCHES | linking.TOO_MANY_RUNS if self.form.gives_way:
+                    found += self._given_way(int(self.head[linking.BUSY] - self.head[DONE]))
+                case linking.NOT_BRIEF | linking.STOPPED if self.form.gives_way:
+                    found += self._given_way(int(self.head[SIDE_KEYS]))
                 case linking.NOT_BRIEF | linking.STOPPED:
                     if self.head[MATCHES]:
                         found.append(self._listed())
@@ -456,6 +459,21 @@ class Core:
         """What the engine finds in a table of some events."""
         batches = self._replay(rows, int(self.head[AFTER]), int(self.head[UNTIL]))
         return [Replayed(batches)] if batches else []
+
+    def _given_way(self, number: int) -> list[Found]:
+        """What was found, and what the engine finds for the next keys, of which too many matches would be listed."""
+        head, found = self.head, list[Found]()
+        self._sides.give_up(head, self._keys[self._busy[head[DONE]]])
+        if head[MATCHES]:
+            found.append(self._listed())
+        facts = self.facts[:, : head[LINKED]]
+        chosen = np.isin(facts[KEY], self._busy[head[DONE] : head[DONE] + number])
+        after, reach = int(head[AFTER]), self.plan.exchange.retention.reach
+        if reach is not None and after > BEGINNING + reach:
+            chosen &= facts[TIME] > after - reach
+        found += self._searched_again(facts[ROW, chosen])
+        head[DONE] += number
+        return found
 
     def _by_queues(
         self, form: Form, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]
@@ -536,15 +554,24 @@ class Core:
 
     def durations(self, found: PushedMatches) -> Int64s:
         """How long each match lasts."""
-        rows, order = self.rows, None
-        if bool((rows[1:] < rows[:-1]).any()):
+        first, last = self.spans(found, self.times_of(found))
+        return last - first
+
+    def times_of(self, found: PushedMatches) -> Int64s:
+        """The time of each event of matches."""
+        rows = self.rows
+        places = np.minimum(np.searchsorted(rows, found.events), len(rows) - 1)
+        if not np.array_equal(rows[places], found.events):  # events did not come in order
             order = np.argsort(rows)
-        places = np.searchsorted(rows, found.events, sorter=order)
-        times = self.times[places if order is None else order[places]]
+            places = order[np.searchsorted(rows, found.events, sorter=order)]
+        times: Int64s = self.times[places]
+        return times
+
+    def spans(self, found: PushedMatches, times: Int64s) -> tuple[Int64s, Int64s]:
+        """When each match begins and ends, given the times of its events."""
         sizes = len(self.plan.bound.positives) if found.sizes is None else found.sizes.sum(axis=1)
         starts = np.cumsum(np.broadcast_to(sizes, len(found.known))) - sizes
-        lasted: Int64s = np.maximum.reduceat(times, starts) - np.minimum.reduceat(times, starts)
-        return lasted
+        return np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts)
 
     def matches(self, found: PushedMatches) -> Matches:
         """Matches as engines return them; the rows are the numbers of the events."""

@@ -62,7 +62,8 @@ ENDS_AT, ENDS_ROOM, ENDS_FIRST, ENDS_LAST, ENTERED, LATE = range(37, 43)
 RAWS_AT = 43
 # What some of these were before the last call: newest time, events, rows, the latest event's time and number, matches.
 BEFORE = 44
-DOOR_SIZE = 50
+CLOSES = 50  # the time from which a bucket of totals is over
+DOOR_SIZE = 51
 
 # Of a column: its name and the type of its values, by address; is it the time, the type, a whole number, a text?
 NAME, VALUE_KIND, ROLE, STORED = range(4)
@@ -442,6 +443,8 @@ def taken(given: PythonObject, at: int, how: int) -> int:
     time = time_of(door, at, event, how)
     if time < (door[CHECKED] if how == CHECKS else door[NEWEST]) or time >= FAR:
         return LONG_WAY
+    if how == QUIET and time >= door[CLOSES]:
+        return NEEDS_LOCK
     code = code_of(door, at)
     if how == CHECKS:
         door[CHECKED] = time

@@ -32,6 +32,7 @@ from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 
 FAR = 2**61
+MOST_LISTED = 10_000  # matches of a step that are listed though most overlap, or though they are only counted
 FEW_EVENTS = 48  # of a key, that are laid out anew sooner than a search goes on
 
 
@@ -53,8 +54,8 @@ def refusal(plan: Plan, schema: pa.Schema) -> str | None:
         return why
     if set(plan.partition) != set(bound.equivalence) or plan.compared or bound.may_lack:
         return "an equivalence test does not part its events"
-    if bound.summary is not None or plan.output.mode is not s.OutputMode.ALL:
-        return "matches are summed up or compared with each other"
+    if (why := _refused_output(plan)) is not None:
+        return why
     if bound.forecast is not None:
         return "partial matches are reported as time passes"
     if bound.untils:
@@ -85,6 +86,20 @@ def _refused_loss(plan: Plan) -> str | None:
     return "the window counts events" if plan.bound.window is not None and plan.bound.window.events else None
 
 
+def _refused_output(plan: Plan) -> str | None:
+    """The same where matches are compared with each other or summed up."""
+    bound, mode = plan.bound, plan.output.mode
+    if bound.summary is None and mode is s.OutputMode.ALL:
+        return None
+    if mode not in _COMPARED_AT_ENDS or plan.is_lossy:
+        return "matches are compared by what they are worth"
+    if mode is not s.OutputMode.ALL and plan.exchange.retention.decides_late:
+        return "matches are compared when windows have passed"
+    if mode is s.OutputMode.NON_OVERLAP and (bound.schema.tiebreak or (bound.strict and plan.partition)):
+        return "matches of a key are compared by the order of all events"
+    return None
+
+
 def _are_plain(keys: Sequence[str], schema: pa.Schema) -> bool:
     return all(any(test(schema.field(name).type) for test in COMPARED) for name in keys)
 
@@ -100,6 +115,8 @@ def _refused_columns(compiled: CompiledProgram) -> str | None:
 
 
 _ANY = {s.Strategy.SKIP_TILL_ANY}
+# Which matches are reported is known as soon as all are that end at one time.
+_COMPARED_AT_ENDS = (s.OutputMode.ALL, s.OutputMode.NON_OVERLAP, s.OutputMode.MAXIMAL)
 
 
 class Moments(NamedTuple):
@@ -161,6 +178,18 @@ class Form:
     def carries(self) -> bool:
         """Does a match depend on more than events: on earlier matches, or a sum of them?"""
         return self.plan.bound.summary is not None or self.plan.output.mode is s.OutputMode.NON_OVERLAP
+
+    @property
+    def gives_way(self) -> bool:
+        """Are many matches of a key better not listed: do most overlap, or are they only counted?"""
+        bound, mode = self.plan.bound, self.plan.output.mode
+        return not self.replays and (bound.summary is not None or mode is not s.OutputMode.ALL)
+
+    @property
+    def most_matches(self) -> int:
+        """How many matches a search may list."""
+        most = self.plan.limits.max_matches
+        return min(most, MOST_LISTED) if self.gives_way else most
 
     @property
     def by_queues(self) -> bool:
@@ -274,7 +303,7 @@ class Form:
             linking.BY_RUNS: int(self.by_runs),
             linking.BY_QUEUES: int(self.by_queues),
             linking.MANY: int(any_match),
-            linking.MOST_MATCHES: plan.limits.max_matches,
+            linking.MOST_MATCHES: self.most_matches,
             linking.MOST_RUNS: plan.limits.max_partial_matches,
             linking.PUSH_WINDOW: int(plan.push_window),
             linking.PUSH_CONDITIONS: int(plan.push_predicates),
