@@ -310,8 +310,10 @@ def choose(door: Int64s, at: int, code: int) -> int:
         key = 0
         if query[KEY_TO] > query[KEY_FROM]:
             key = number_of(door, query, head, at + 8 * BEYOND)
-            if key == NO_KEY:
+            if key == NO_KEY and head[linking.STRICT] == 0:
                 continue
+            if key == NO_KEY:
+                key, mask, begins = 0, linking.OF_NO_KEY, 0
             if key < 0:
                 return key
         if head[linking.SIZE] >= head[linking.ROOM]:
