@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.budget import checkpoint
+from cepheid.budget import checkpoint, within_budget
 from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.data.layout import BEGINS, MASK, POSITION, TIME, Events
@@ -426,6 +426,12 @@ class Core:
 
     def results(self, returned: int) -> list[Found]:
         """What a call of a kernel found; where something hindered it, that is put out of the way, and it goes on."""
+        if not self.head[linking.LIMITED] or returned >= 0:
+            return self._results(returned)
+        with within_budget(self.plan.limits.timeout, self.plan.limits.max_bytes):
+            return self._results(returned)
+
+    def _results(self, returned: int) -> list[Found]:
         found: list[Found] = []
         while returned != 0:
             checkpoint()

@@ -147,17 +147,17 @@ def lay_down(head: Int64s, latest: int, begin: int, number: int) -> None:
         for fact in range(PRECISE_FACTS):
             side[fact, place] = facts[fact, event]
         side[CHANCE, place] = side[INSTANT, place] + 1 if head[CONTIGUOUS] == IN_ORDER else np.int64(-1)
-        if head[CONTIGUOUS] == IN_PARTITION and place > first and side[INSTANT, place] != side[INSTANT, place - 1]:
-            if facts[ORDINAL, event] == facts[ORDINAL, chosen[place - 1]] + 1:
-                note_chance(side, first, place)
+        if head[CONTIGUOUS] == IN_PARTITION and place > first:
+            adjacent = facts[ORDINAL, event] == facts[ORDINAL, chosen[place - 1]] + 1
+            note_chance(side, adjacent, first, place)
     copy_columns(head, chosen, begin, end)
 
 
 @borrowing
-def note_chance(side: Int64Rows, first: int, place: int) -> None:
-    """The events of the instant before can be followed at this one: nothing else of their key lies between."""
+def note_chance(side: Int64Rows, adjacent: bool, first: int, place: int) -> None:
+    """The events of the instant before can be followed at this one, if nothing else of their key lies between."""
     before = place - 1
-    while before >= first and side[INSTANT, before] == side[INSTANT, place - 1]:
+    while adjacent and before >= first and side[INSTANT, before] == side[INSTANT, place - 1]:
         side[CHANCE, before] = side[INSTANT, place]
         before -= 1
 
