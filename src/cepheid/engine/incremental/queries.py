@@ -237,7 +237,7 @@ class Form:
         bound = self.plan.bound
         if self.plan.is_lossy or (self.replays and bound.schema.tiebreak):  # which orders events of one time
             return (self._lasts,)
-        if bound.is_linear:
+        if bound.is_linear or self._pattern == s.in_order(bound.positives):
             return tuple(1 << place for place in range(len(bound.positives)))
         firsts, lasts = self._edges
         return (firsts, lasts) if fewest(self._pattern) >= 2 else (lasts,)
