@@ -51,6 +51,20 @@ SHAPES = {
     "negation first and last": "PATTERN SEQ(!(C c), A a, B b, !(C d)) WHERE [id] WITHIN 4",
     "negation behind a group": "PATTERN SEQ(A a, B+ b[], !(C c)) WHERE skip_till_next_match(a, b[]) { [id] } WITHIN 5",
     "negation behind an optional part": "PATTERN SEQ(A a, B? b, !(C c)) WHERE [id] WITHIN 5",
+    "until": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1, C c) WHERE skip_till_next_match(a, b[], c) { [id] } WITHIN 8",
+    "until, contiguity": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1) WHERE partition_contiguity(a, b[]) { [id] } WITHIN 8",
+    "strict contiguity and a key": "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 6",
+    "until a type": "PATTERN SEQ(A a, B+ b[] UNTIL b.type = 'C') WHERE skip_till_next_match(a, b[]) { [id] } WITHIN 8",
+    "until, any match": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1 AND b.y < 2) WHERE [id] AND b[i].x >= a.x WITHIN 6",
+    "until, no key": "PATTERN SEQ(B+ b[] UNTIL b.x > 1, C c) WHERE skip_till_next_match(b[], c) { } WITHIN 5",
+    "until, counted": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1) WHERE skip_till_next_match(a, b[]) { [id] } "
+    "WITHIN 5 EVENTS",
+    "until, by what was taken": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > a.x, C c) "
+    "WHERE skip_till_next_match(a, b[], c) { [id] } WITHIN 8",
+    "until, two groups": "PATTERN SEQ(A+ a[] UNTIL a.x > 1, B+ b[] UNTIL b.type = 'A') "
+    "WHERE skip_till_next_match(a[], b[]) { [id] } WITHIN 7",
+    "strict contiguity of three": "PATTERN SEQ(A a, B b, C c) WHERE strict_contiguity(a, b, c) { [id] } WITHIN 8",
+    "strict group": "PATTERN SEQ(A a, B+ b[]) WHERE strict_contiguity(a, b[]) { [id] AND b[i].x >= a.x } WITHIN 6",
 }
 PAIR = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5"
 # Of the matches that are found, some are reported, or all of them count.
@@ -66,9 +80,8 @@ OUTPUTS = {
     "non-overlap, contiguity": SHAPES["partition contiguity"] + " OUTPUT NON-OVERLAP",
     "non-overlap, count window": SHAPES["count window"] + " OUTPUT NON-OVERLAP",
     "maximal, one event last": "PATTERN SEQ(A a, B+ b[], C c) WHERE [id] WITHIN 5 OUTPUT MAXIMAL",
-    "maximal, optional part": SHAPES["optional part"] + " OUTPUT MAXIMAL",
     "totals": PAIR + " SUMMARISE count(*) AS n, sum(b.x) AS total BY id EVERY 4",
-    "totals of texts": "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 5 SUMMARISE count(*) AS n, min(b.k) AS least EVERY 3",
+    "totals of texts": "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 5 SUMMARISE count(*) AS n, min(b.k) AS least",
     "totals of all": "PATTERN SEQ(A a, B b) WITHIN 4 SUMMARISE count(*) AS n, sum(a.x) AS total, max(b.x) AS most",
     "totals, negation last": SHAPES["negation last"] + " SUMMARISE count(*) AS n, max(a.x) AS most EVERY 2",
     "totals of alternatives": SHAPES["alternatives"] + " SUMMARISE count(*) AS n BY id",
@@ -81,13 +94,11 @@ OUTPUTS = {
 REPLAYED = {
     "texts": "PATTERN SEQ(A a, B b) WHERE [id] AND a.k < b.k WITHIN 5",
     "texts, negation last": "PATTERN SEQ(A a, !(B b)) WHERE [id] AND a.k < b.k WITHIN 5",
-    "until": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1, C c) WHERE skip_till_next_match(a, b[], c) { [id] } WITHIN 8",
-    "until, contiguity": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1) WHERE partition_contiguity(a, b[]) { [id] } WITHIN 8",
-    "strict contiguity and a key": "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 6",
     "strict, counted": "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 3 EVENTS",
     "counted texts": "PATTERN SEQ(A a, B b) WHERE [id] AND a.k <= b.k WITHIN 3 EVENTS",
     "counted negation last": "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 3 EVENTS",
     "non-overlap, negation last": "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 5 OUTPUT NON-OVERLAP",
+    "maximal, optional part": SHAPES["optional part"] + " OUTPUT MAXIMAL",
     "maximal": "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 5 OUTPUT MAXIMAL",
     "partial": "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 5 OUTPUT PARTIAL",
     "two keys, one by one": "PATTERN SEQ(A a, B b) WHERE a.id = b.id AND a.k <> b.k WITHIN 5",
@@ -96,6 +107,16 @@ REPLAYED = {
     "totals, texts": "PATTERN SEQ(A a, B b) WHERE [id] AND a.k < b.k WITHIN 5 SUMMARISE count(*) AS n EVERY 4",
 }
 EVERY = SHAPES | OUTPUTS | REPLAYED
+# What orders events of one time: nothing, columns (with NULL and equal values), or how they came; and limits.
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"tiebreak": "x"},
+    {"tiebreak": "event"},
+    {"tiebreak": ["x", "event"]},
+    {"tiebreak": "row"},
+    {"tiebreak": ["x", "row"]},
+    {"timeout": 60.0},
+]
 
 
 @st.composite
@@ -129,11 +150,10 @@ def rows_of(found: Any) -> list[str]:
 class Both:
     """A live query by the short way, and the same by the long one."""
 
-    def __init__(self, queries: Any, schema: pa.Schema, delay: int, saved: bytes | None = None) -> None:
-        self.arguments = queries, schema
-        self.delay = delay
-        self.live = cepheid.live(queries, schema, delay=delay, state=saved)
-        self.long = cepheid.live(queries, schema, delay=delay, state=saved)
+    def __init__(self, queries: Any, schema: pa.Schema, options: Any, saved: bytes | None = None) -> None:
+        self.arguments = queries, schema, options
+        self.live = cepheid.live(queries, schema, state=saved, **options)
+        self.long = cepheid.live(queries, schema, state=saved, **options)
         self.long._fast = None
         self.found: list[str] = []
 
@@ -149,7 +169,7 @@ class Both:
         live.resident._at = live._state.held
 
     def restored(self) -> Both:
-        after = Both(*self.arguments, self.delay, self.live.save())
+        after = Both(*self.arguments, self.live.save())
         after.found = self.found
         return after
 
@@ -168,10 +188,10 @@ def draw_places(data: Any) -> None:
         by_stacks.BRIEF = data.draw(st.sampled_from([3.0, 1e6]))
 
 
-def followed(data: Any, asked: Any, table: pa.Table, delay: int) -> list[str]:
-    """What is found in drawn pieces, sent in drawn ways."""
-    both = Both(asked, table.schema, delay)
-    for batch in in_batches(data.draw, table, delay, most=6):
+def followed(data: Any, asked: Any, batches: list[pa.Table], delay: int, **options: Any) -> list[str]:
+    """What is found in some pieces, sent in drawn ways."""
+    both = Both(asked, batches[0].schema, {"delay": delay, **options})
+    for batch in batches:
         match data.draw(st.integers(0, 7)):
             case 0:
                 both = both.restored()
@@ -204,16 +224,21 @@ def followed(data: Any, asked: Any, table: pa.Table, delay: int) -> list[str]:
 def test_a_stream_cut_anywhere_finds_what_a_batch_finds(shape: str, data: Any, table: pa.Table, delay: int) -> None:
     incremental_shard.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
     draw_places(data)
-    expected = cepheid.match(table, EVERY[shape], engine="auto" if "totals" in shape else "reference")
-    assert sorted(followed(data, EVERY[shape], table, delay)) == rows_of(expected)
+    options = data.draw(st.sampled_from(OPTIONS))
+    batches = in_batches(data.draw, table, delay, most=6)
+    engine, came = "auto" if "totals" in shape else "reference", pa.concat_tables(batches)
+    expected = cepheid.match(came, EVERY[shape], engine=engine, **options)
+    assert sorted(followed(data, EVERY[shape], batches, delay, **options)) == rows_of(expected)
 
 
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @given(st.data(), st.lists(st.sampled_from(list(EVERY)), min_size=2, max_size=4, unique=True), tables())
 def test_several_queries_find_what_a_batch_finds(data: Any, shapes: list[str], table: pa.Table) -> None:
     queries = {f"q{place}": EVERY[shape] for place, shape in enumerate(shapes)}
-    expected = cepheid.match(table, queries)
-    assert sorted(followed(data, queries, table, data.draw(st.integers(0, 2)))) == rows_of(expected)
+    options, delay = data.draw(st.sampled_from(OPTIONS)), data.draw(st.integers(0, 2))
+    batches = in_batches(data.draw, table, delay, most=6)
+    expected = cepheid.match(pa.concat_tables(batches), queries, **options)
+    assert sorted(followed(data, queries, batches, delay, **options)) == rows_of(expected)
 
 
 @pytest.mark.parametrize("shape", SHAPES | OUTPUTS)
@@ -289,24 +314,21 @@ def test_many_matches_of_a_key_are_not_listed(shape: str, monkeypatch: pytest.Mo
         for time in range(120)
     ]
     schema = {"ts": int, "type": str, "id": int, "k": str, "x": int, "y": float}
-    found, again = [], 0
-    for most in (10_000, 2):
+    found, replayed, again = [], incremental_shard.Resident._replayed, 0
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal again
+        again += 1
+        return replayed(*arguments)
+
+    monkeypatch.setattr(incremental_shard, "LEAST", 20)
+    monkeypatch.setattr(incremental_shard.Resident, "_replayed", counted)
+    for most in (10_000, 0):
         monkeypatch.setattr(queries, "MOST_LISTED", most)
-        monkeypatch.setattr(incremental_shard, "LEAST", 20)
-        live = cepheid.live(EVERY[shape], schema)
-        replayed, again = incremental_shard.Resident._replayed, 0
-
-        def counted(*arguments: Any) -> Any:
-            nonlocal again
-            again += 1
-            return replayed(*arguments)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(incremental_shard.Resident, "_replayed", counted)
-            live = cepheid.live(EVERY[shape], schema)
-            told = [row for start in range(0, 120, 12) for row in live.send(events[start : start + 12])]
-            found.append(rows_of(told + live.finish()))
-        assert (again > 0) == (most == 2)
+        again, live = 0, cepheid.live(EVERY[shape], schema)
+        rows = [row for start in range(0, 120, 12) for row in live.send(events[start : start + 12])]
+        found.append(rows_of(rows + live.finish()))
+        assert (again > 0) == (most == 0)
     assert found[0] == found[1]
 
 
@@ -340,7 +362,7 @@ def test_events_of_a_log_come_in_any_kind() -> None:
         ("PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 4 EVENTS", "so many events"),
         ("PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 4 OUTPUT NON-OVERLAP", "windows have passed"),
         ("PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 4 OUTPUT MAXIMAL", "windows have passed"),
-        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 5", "all keys"),
+        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 5 EVENTS", "all keys"),
         ("PATTERN SEQ(A a, B b) WHERE [id] AND a.k < b.k WITHIN 4", "texts"),
     ],
 )

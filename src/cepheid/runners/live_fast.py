@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.budget import within_budget
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental.arrow_memory import exported
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, LAST_ROW, LAST_TIME, RISES, SOME_RISE, TypeNumbers
@@ -55,9 +56,13 @@ class FastDoor:
         self.door, self.at = self.dicts.door, self.dicts.at
         self.call: Callable[[Any, list[Any], int, int], int] = _not_yet
         self.nothing = result.empty_table()
-        self.same = given.equals(narrow)
+        self.rows = reader.options.row_column  # the column that tables get for tiebreak="row"
+        own = narrow if self.rows is None else narrow.remove(narrow.get_field_index(self.rows))
+        self.same, self.own = given.equals(own), own
+        self.came = 0  # events that came before those that this way counts
+        self.limits = reader.options.timeout, reader.options.max_bytes
         self.time_at, self.type_at = narrow.get_field_index(self.time), narrow.get_field_index(self.type)
-        self.selects = all(given.field(each.name).type == each.type for each in narrow)
+        self.selects = all(given.field(each.name).type == each.type for each in own)
         self.dict_rows = DictRows(resident.shipments, result) if not self.zoned else None
         form = resident.cores[0].form
         # Numpy works out probabilities, and Python which matches are reported.
@@ -106,9 +111,10 @@ class FastDoor:
 
     # --- the long way -------------------------------------------------------------------------------------------------
 
-    def open(self, held: Any, ties: LiveTies) -> bool:
-        """Events may come this way again; False: not yet, since kernels are not compiled."""
+    def open(self, held: Any, ties: LiveTies, events: int) -> bool:
+        """Events may come this way again, behind so many; False: not yet, since kernels are not compiled."""
         resident, door = self.resident, self.door
+        self.came = self.reader.first_row + events
         if resident._at is not held:
             resident.go_back(held)
             resident._at = held
@@ -182,7 +188,7 @@ class FastDoor:
         """
         told = done = None
         try:
-            with live._lock:
+            with live._lock, within_budget(*self.limits):
                 if is_in and self.door[d.HALF] and self.door[d.TAKEN] == id(events):
                     told = self._rest(self.door[d.HALF])
                     done = self.before
@@ -286,7 +292,7 @@ class FastDoor:
         rows = log.rows
         found = self._called(event, how)
         while found == d.NEEDS_ROOM:
-            log.add_events()
+            log.add_events(self.came + self.events)
             self.dicts.make_room()
             self._look_at_log()
             found = self._called(event, how)
@@ -310,9 +316,12 @@ class FastDoor:
 
     def _table(self, table: pa.Table) -> pa.Table | None:
         if not self.same and self.selects and table.schema.equals(self.reader.given):
-            table = table.select(self.reader.narrow.names)
-        if not table.schema.equals(self.reader.narrow):
+            table = table.select(self.own.names)
+        if not table.schema.equals(self.own):
             return None
+        if self.rows is not None:
+            first = self.came + self.events
+            table = table.append_column(self.rows, pa.array(np.arange(first, first + table.num_rows)))
         memory = exported(table)
         if memory is None:
             return None
@@ -475,8 +484,9 @@ def door_for(resident: Any, reader: EventReader, result: pa.Schema) -> FastDoor 
         return None
     options, plans = reader.options, resident.step.plans
     schema = plans[0].bound.schema
-    special = options.bad_records or options.dedupe or options.row_column or options.ignore_case
-    special = special or any(name not in reader.given.names for name in reader.narrow.names)  # fields of structs
+    special = options.bad_records or options.dedupe or options.ignore_case
+    made = {name for name in reader.narrow.names if name not in reader.given.names}
+    special = special or bool(made - {options.row_column})  # fields of structs
     if special or reader.most_ahead is not None or schema.type is None:
         return None
     if any(getattr(plan.model, "is_fitted", False) for plan in plans):  # it is looked whether events have changed

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.budget import checkpoint, within_budget
 from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.data.layout import BEGINS, MASK, POSITION, TIME, Events
@@ -34,6 +35,7 @@ from cepheid.engine.incremental.linking import (
     MATCHES,
     NEEDED,
     NEVER_BEFORE,
+    OF_NO_KEY,
     ROW,
     SIDE_KEYS,
     SIDE_SIZE,
@@ -187,7 +189,8 @@ class Core:
             head[field] = value
         stages = np.array(form.stages, np.int64)
         head[linking.STAGES], head[linking.STAGES_AT] = len(stages), stages.ctypes.data
-        self._tables = [stages, *form.tables]
+        head[linking.TIES], head[linking.TIES_AT] = len(form.ties), form.ties.ctypes.data
+        self._tables = [stages, form.ties, *form.tables]
         for number, table in enumerate(form.tables):
             self._place_table(number, table)
 
@@ -278,7 +281,7 @@ class Core:
 
     def read(self, table: pa.Table) -> Arrived:
         """The candidates of a table."""
-        return self.reader.read(table, self.every_event)
+        return self.reader.read(table, self.every_event, OF_NO_KEY if self.head[linking.STRICT] else None)
 
     def needed(self, until: int, table: Callable[[], pa.Table]) -> npt.NDArray[np.bool_]:
         """Which events a match that is not known yet can need; time has passed all up to `until`."""
@@ -345,13 +348,23 @@ class Core:
         self.head[SIZE] = left
         self.facts[ROW, :left] = numbers[self.facts[ROW, :left]]
         if self.keys:
-            occurs = np.zeros(self.reader.keys, bool)
-            occurs[self.facts[KEY, :left]] = True
-            self.facts[KEY, :left] = (np.cumsum(occurs) - 1)[self.facts[KEY, :left]]
-            self.reader.keep_keys(np.flatnonzero(occurs))
+            self._keep_keys(self._occurring())
         self._keys, self._busy = self._keys[:0], self._busy[:0]
         self.make_room_for_keys(max(64, self.reader.keys))
         self.know(int(self.head[AFTER]))
+
+    def _occurring(self) -> npt.NDArray[np.bool_]:
+        """Which keys have events."""
+        occurs, facts = np.zeros(self.reader.keys, bool), self.facts[:, : self.size]
+        occurs[facts[KEY, facts[MASK] != OF_NO_KEY]] = True
+        return occurs
+
+    def _keep_keys(self, which: npt.NDArray[np.bool_]) -> None:
+        """Forgets all other keys, which have no events."""
+        facts = self.facts[:, : self.size]
+        keyed = facts[MASK] != OF_NO_KEY
+        facts[KEY, keyed] = (np.cumsum(which) - 1)[facts[KEY, keyed]]
+        self.reader.keep_keys(np.flatnonzero(which))
 
     def tidy(self) -> None:
         """Gives back room that is no longer needed, and forgets keys without events if there are many of them."""
@@ -360,12 +373,10 @@ class Core:
         known = self.reader.keys
         if not self.keys or known <= FIRST_ROOM:
             return
-        occurs, keys = np.zeros(known, bool), self.facts[KEY, : self.size]
-        occurs[keys] = True
+        occurs = self._occurring()
         left = np.flatnonzero(occurs)
         if 2 * len(left) < known:
-            keys[:] = (np.cumsum(occurs) - 1)[keys]
-            self.reader.keep_keys(left)
+            self._keep_keys(occurs)
             self._keys, self._busy = self._keys[left], self._busy[:0]
             self._sides.drop(self.head, self._keys)
             self.make_room_for_keys(max(64, len(left) + 1))
@@ -414,8 +425,15 @@ class Core:
 
     def results(self, returned: int) -> list[Found]:
         """What a call of a kernel found; where something hindered it, that is put out of the way, and it goes on."""
+        if not self.head[linking.LIMITED] or returned >= 0:
+            return self._results(returned)
+        with within_budget(self.plan.limits.timeout, self.plan.limits.max_bytes):
+            return self._results(returned)
+
+    def _results(self, returned: int) -> list[Found]:
         found: list[Found] = []
         while returned != 0:
+            checkpoint()
             if returned > 0:
                 found.append(self._listed())
                 break

@@ -194,8 +194,7 @@ def filled(door: Int64s, rooms: Int64s, span: Int64s, length: int, place: int, b
 def passed_alone(door: Int64s, at: int, query: Int64s, mask: int) -> int:
     """The components that an event can fill by conditions on it alone, and those it can begin, as `passing` tells."""
     head = int64_row(query[ALONE_AT], alone.COMPONENTS + 1)
-    rooms, span = np.empty(3, np.int64), query[ALONE_FROM : ALONE_TO + 1]
-    rooms[0], rooms[1], rooms[2] = head[one_event.WHOLE_AT], head[one_event.NUMBER_AT], head[one_event.NULL_AT]
+    rooms, span = head[one_event.WHOLE_AT : one_event.NULL_AT + 1], query[ALONE_FROM : ALONE_TO + 1]
     filled(door, rooms, span, 1, 0, at + 8 * BEYOND)
     return passing(head, mask)
 
@@ -311,8 +310,10 @@ def choose(door: Int64s, at: int, code: int) -> int:
         key = 0
         if query[KEY_TO] > query[KEY_FROM]:
             key = number_of(door, query, head, at + 8 * BEYOND)
-            if key == NO_KEY:
+            if key == NO_KEY and head[linking.STRICT] == 0:
                 continue
+            if key == NO_KEY:
+                key, mask, begins = 0, linking.OF_NO_KEY, 0
             if key < 0:
                 return key
         if head[linking.SIZE] >= head[linking.ROOM]:

@@ -100,7 +100,8 @@ class Resident:
         self.cores: list[Core] = []
         self.groups: list[Group] = []  # the queries that each of them serves
         self.taken = np.zeros(0, bool)  # which events of the last table some query may need
-        self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
+        self._row_column = step.plans[0].bound.schema.row_column if step.plans else None
+        self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema), self._row_column)
         self.carrying: dict[int, Carrying] = {}  # what queries carry besides events whose searches go on
         self._at: ChunkCache | None = None  # where it stands, unless a step was begun since
         self.lay_down(schema.empty_table(), None)
@@ -213,7 +214,9 @@ class Resident:
 
     def lay_down(self, table: pa.Table, until: int | None) -> None:
         """Begins anew with these events."""
-        self.log = EventLog(self.schema, self.log._as_table)
+        if self._row_column is not None:
+            table = table.sort_by(self._row_column)  # searches take events as they came
+        self.log = EventLog(self.schema, self.log._as_table, self._row_column)
         shared: dict[tuple[str, ...], KeyNumbers] = {}
         searches: list[tuple[Group, Core]] = []
         for group in groups_of(self.step.plans, self._asked, list(map(self.known_since, range(len(self._asked))))):
@@ -434,7 +437,7 @@ class Resident:
         found: list[ResultRows | None] = []
         for plan, worker_plan in zip(self.step.plans, self.step.shipments, strict=True):
             bound, groups = plan.bound, [each.kleene for each in plan.bound.positives]
-            names = worker_plan.plan.bound.schema.names
+            names = worker_plan.plan.bound.schema.whole_names
             own = None
             if bound.returns is None and bound.summary is None:
                 own = ResultRows(self.schema, worker_plan.schema, bound.schema.time, names, groups, bound.is_linear)
