@@ -43,6 +43,9 @@ SINGLES = {
     "UNTIL": "PATTERN SEQ(T0 a, T1+ b[] UNTIL b.price > 0.9, T2 c) "
     "WHERE skip_till_next_match(a, b[], c) { [k] } WITHIN 10000",
     "strict contiguity": "PATTERN SEQ(T0 a, T1 b) WHERE strict_contiguity(a, b) { [k] } WITHIN 10000",
+    "NON-OVERLAP": "PATTERN SEQ(T0 a, T1 b, T2 c) WHERE [k] WITHIN 10000 OUTPUT NON-OVERLAP",
+    "MAXIMAL": "PATTERN SEQ(T0 a, T1+ b[], T2 c) WHERE [k] WITHIN 10000 OUTPUT MAXIMAL",
+    "SUMMARISE": "PATTERN SEQ(T0 a, T1 b, T2 c) WHERE [k] WITHIN 10000 SUMMARISE count(*) AS n EVERY 10000",
 }
 LOSSES = cepheid.Model(loss=0.1, gaps={name: cepheid.Exponential(mean=5000) for name in "abc"})
 OPTIONS: dict[str, dict[str, Any]] = {
