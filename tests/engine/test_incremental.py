@@ -20,7 +20,7 @@ from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.arrow_rows import TypeNumbers
 from cepheid.engine.incremental.queries import refusal
 from cepheid.engine.kernels.compile import COMPILES
-from cepheid.runners.stream import incremental_shard
+from cepheid.runners.stream import carrying, incremental_shard
 from cepheid.runners.stream.event_log import EventLog
 from contract.steps import in_batches
 
@@ -51,27 +51,72 @@ SHAPES = {
     "negation first and last": "PATTERN SEQ(!(C c), A a, B b, !(C d)) WHERE [id] WITHIN 4",
     "negation behind a group": "PATTERN SEQ(A a, B+ b[], !(C c)) WHERE skip_till_next_match(a, b[]) { [id] } WITHIN 5",
     "negation behind an optional part": "PATTERN SEQ(A a, B? b, !(C c)) WHERE [id] WITHIN 5",
+    "until": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1, C c) WHERE skip_till_next_match(a, b[], c) { [id] } WITHIN 8",
+    "until, contiguity": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1) WHERE partition_contiguity(a, b[]) { [id] } WITHIN 8",
+    "strict contiguity and a key": "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 6",
+    "until a type": "PATTERN SEQ(A a, B+ b[] UNTIL b.type = 'C') WHERE skip_till_next_match(a, b[]) { [id] } WITHIN 8",
+    "until, any match": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1 AND b.y < 2) WHERE [id] AND b[i].x >= a.x WITHIN 6",
+    "until, no key": "PATTERN SEQ(B+ b[] UNTIL b.x > 1, C c) WHERE skip_till_next_match(b[], c) { } WITHIN 5",
+    "until, counted": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1) WHERE skip_till_next_match(a, b[]) { [id] } "
+    "WITHIN 5 EVENTS",
+    "until, by what was taken": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > a.x, C c) "
+    "WHERE skip_till_next_match(a, b[], c) { [id] } WITHIN 8",
+    "until, two groups": "PATTERN SEQ(A+ a[] UNTIL a.x > 1, B+ b[] UNTIL b.type = 'A') "
+    "WHERE skip_till_next_match(a[], b[]) { [id] } WITHIN 7",
+    "strict contiguity of three": "PATTERN SEQ(A a, B b, C c) WHERE strict_contiguity(a, b, c) { [id] } WITHIN 8",
+    "strict group": "PATTERN SEQ(A a, B+ b[]) WHERE strict_contiguity(a, b[]) { [id] AND b[i].x >= a.x } WITHIN 6",
+}
+PAIR = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5"
+# Of the matches that are found, some are reported, or all of them count.
+OUTPUTS = {
+    "non-overlap": PAIR + " OUTPUT NON-OVERLAP",
+    "non-overlap, three": "PATTERN SEQ(A a, B b, C c) WHERE [id, k] AND a.x <= c.x WITHIN 7 OUTPUT NON-OVERLAP",
+    "non-overlap, group": "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 6 OUTPUT NON-OVERLAP",
+    "non-overlap, next match": SHAPES["group"] + " OUTPUT NON-OVERLAP",
+    "non-overlap, optional end": SHAPES["optional end"] + " OUTPUT NON-OVERLAP",
+    "non-overlap, any order": "PATTERN AND(A a, B b) WHERE [k] WITHIN 5 OUTPUT NON-OVERLAP",
+    "non-overlap, no key": "PATTERN SEQ(A a, B b, C c) WITHIN 5 OUTPUT NON-OVERLAP RETURN a.x + b.x AS total, c.k AS k",
+    "non-overlap, negation first": SHAPES["negation first"] + " OUTPUT NON-OVERLAP",
+    "non-overlap, contiguity": SHAPES["partition contiguity"] + " OUTPUT NON-OVERLAP",
+    "non-overlap, count window": SHAPES["count window"] + " OUTPUT NON-OVERLAP",
+    "maximal, one event last": "PATTERN SEQ(A a, B+ b[], C c) WHERE [id] WITHIN 5 OUTPUT MAXIMAL",
+    "totals": PAIR + " SUMMARISE count(*) AS n, sum(b.x) AS total BY id EVERY 4",
+    "totals of texts": "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 5 SUMMARISE count(*) AS n, min(b.k) AS least",
+    "totals of all": "PATTERN SEQ(A a, B b) WITHIN 4 SUMMARISE count(*) AS n, sum(a.x) AS total, max(b.x) AS most",
+    "totals, negation last": SHAPES["negation last"] + " SUMMARISE count(*) AS n, max(a.x) AS most EVERY 2",
+    "totals of alternatives": SHAPES["alternatives"] + " SUMMARISE count(*) AS n BY id",
+    "totals, contiguity": SHAPES["partition contiguity"] + " SUMMARISE count(*) AS n, count(b.x) AS known EVERY 3",
+    "totals, count window": SHAPES["count window"] + " SUMMARISE count(*) AS n EVERY 5",
+    "totals without overlaps": PAIR + " OUTPUT NON-OVERLAP SUMMARISE count(*) AS n, sum(a.x) AS total EVERY 4",
+    "totals of the largest": "PATTERN SEQ(A a, B+ b[], C c) WHERE [id] WITHIN 6 OUTPUT MAXIMAL SUMMARISE count(b) AS n",
 }
 # Queries of which a table of the events of a key is searched, or of all events.
 REPLAYED = {
     "texts": "PATTERN SEQ(A a, B b) WHERE [id] AND a.k < b.k WITHIN 5",
     "texts, negation last": "PATTERN SEQ(A a, !(B b)) WHERE [id] AND a.k < b.k WITHIN 5",
-    "until": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1, C c) WHERE skip_till_next_match(a, b[], c) { [id] } WITHIN 8",
-    "until, contiguity": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1) WHERE partition_contiguity(a, b[]) { [id] } WITHIN 8",
-    "strict contiguity and a key": "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 6",
     "strict, counted": "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 3 EVENTS",
     "counted texts": "PATTERN SEQ(A a, B b) WHERE [id] AND a.k <= b.k WITHIN 3 EVENTS",
     "counted negation last": "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 3 EVENTS",
-    "non-overlap": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 OUTPUT NON-OVERLAP",
     "non-overlap, negation last": "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 5 OUTPUT NON-OVERLAP",
+    "maximal, optional part": SHAPES["optional part"] + " OUTPUT MAXIMAL",
     "maximal": "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 5 OUTPUT MAXIMAL",
-    "maximal, one event last": "PATTERN SEQ(A a, B+ b[], C c) WHERE [id] WITHIN 5 OUTPUT MAXIMAL",
     "partial": "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 5 OUTPUT PARTIAL",
     "two keys, one by one": "PATTERN SEQ(A a, B b) WHERE a.id = b.id AND a.k <> b.k WITHIN 5",
     "one event": "PATTERN A a WHERE a.x > 0",
-    "totals": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 SUMMARISE count(*) AS n, sum(b.x) AS total BY id EVERY 4",
+    "non-overlap, texts": "PATTERN SEQ(A a, B b) WHERE [id] AND a.k < b.k WITHIN 5 OUTPUT NON-OVERLAP",
+    "totals, texts": "PATTERN SEQ(A a, B b) WHERE [id] AND a.k < b.k WITHIN 5 SUMMARISE count(*) AS n EVERY 4",
 }
-EVERY = SHAPES | REPLAYED
+EVERY = SHAPES | OUTPUTS | REPLAYED
+# What orders events of one time: nothing, columns (with NULL and equal values), or how they came; and limits.
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"tiebreak": "x"},
+    {"tiebreak": "event"},
+    {"tiebreak": ["x", "event"]},
+    {"tiebreak": "row"},
+    {"tiebreak": ["x", "row"]},
+    {"timeout": 60.0},
+]
 
 
 @st.composite
@@ -105,11 +150,10 @@ def rows_of(found: Any) -> list[str]:
 class Both:
     """A live query by the short way, and the same by the long one."""
 
-    def __init__(self, queries: Any, schema: pa.Schema, delay: int, saved: bytes | None = None) -> None:
-        self.arguments = queries, schema
-        self.delay = delay
-        self.live = cepheid.live(queries, schema, delay=delay, state=saved)
-        self.long = cepheid.live(queries, schema, delay=delay, state=saved)
+    def __init__(self, queries: Any, schema: pa.Schema, options: Any, saved: bytes | None = None) -> None:
+        self.arguments = queries, schema, options
+        self.live = cepheid.live(queries, schema, state=saved, **options)
+        self.long = cepheid.live(queries, schema, state=saved, **options)
         self.long._fast = None
         self.found: list[str] = []
 
@@ -125,7 +169,7 @@ class Both:
         live.resident._at = live._state.held
 
     def restored(self) -> Both:
-        after = Both(*self.arguments, self.delay, self.live.save())
+        after = Both(*self.arguments, self.live.save())
         after.found = self.found
         return after
 
@@ -134,6 +178,9 @@ def draw_places(data: Any) -> None:
     """How soon a key keeps its search, how much room it has first, and how long a call searches at a time."""
     queries.FEW_EVENTS = data.draw(st.sampled_from([1, 3, 48]))
     queries.FEW = data.draw(st.sampled_from([1, 12]))
+    queries.MOST_LISTED = data.draw(st.sampled_from([1, 3, 10_000]))  # else the events of keys are searched again
+    carrying.FEW = data.draw(st.sampled_from([0, 64]))
+    carrying.MOST_WAITING = data.draw(st.sampled_from([0, 2, 10_000]))
     own_sides.MOST_SIDES = data.draw(st.sampled_from([1, 1000]))
     own_sides.FIRST_RUNS, own_sides.FIRST_ENTRIES = data.draw(st.sampled_from([(2, 4), (64, 256)]))
     if not COMPILES:  # compiled kernels keep what they were compiled with
@@ -141,10 +188,10 @@ def draw_places(data: Any) -> None:
         by_stacks.BRIEF = data.draw(st.sampled_from([3.0, 1e6]))
 
 
-def followed(data: Any, asked: Any, table: pa.Table, delay: int) -> list[str]:
-    """What is found in drawn pieces, sent in drawn ways."""
-    both = Both(asked, table.schema, delay)
-    for batch in in_batches(data.draw, table, delay, most=6):
+def followed(data: Any, asked: Any, batches: list[pa.Table], delay: int, **options: Any) -> list[str]:
+    """What is found in some pieces, sent in drawn ways."""
+    both = Both(asked, batches[0].schema, {"delay": delay, **options})
+    for batch in batches:
         match data.draw(st.integers(0, 7)):
             case 0:
                 both = both.restored()
@@ -177,22 +224,27 @@ def followed(data: Any, asked: Any, table: pa.Table, delay: int) -> list[str]:
 def test_a_stream_cut_anywhere_finds_what_a_batch_finds(shape: str, data: Any, table: pa.Table, delay: int) -> None:
     incremental_shard.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
     draw_places(data)
-    expected = cepheid.match(table, EVERY[shape], engine="auto" if shape == "totals" else "reference")
-    assert sorted(followed(data, EVERY[shape], table, delay)) == rows_of(expected)
+    options = data.draw(st.sampled_from(OPTIONS))
+    batches = in_batches(data.draw, table, delay, most=6)
+    engine, came = "auto" if "totals" in shape else "reference", pa.concat_tables(batches)
+    expected = cepheid.match(came, EVERY[shape], engine=engine, **options)
+    assert sorted(followed(data, EVERY[shape], batches, delay, **options)) == rows_of(expected)
 
 
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @given(st.data(), st.lists(st.sampled_from(list(EVERY)), min_size=2, max_size=4, unique=True), tables())
 def test_several_queries_find_what_a_batch_finds(data: Any, shapes: list[str], table: pa.Table) -> None:
     queries = {f"q{place}": EVERY[shape] for place, shape in enumerate(shapes)}
-    expected = cepheid.match(table, queries)
-    assert sorted(followed(data, queries, table, data.draw(st.integers(0, 2)))) == rows_of(expected)
+    options, delay = data.draw(st.sampled_from(OPTIONS)), data.draw(st.integers(0, 2))
+    batches = in_batches(data.draw, table, delay, most=6)
+    expected = cepheid.match(pa.concat_tables(batches), queries, **options)
+    assert sorted(followed(data, queries, batches, delay, **options)) == rows_of(expected)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SHAPES | OUTPUTS)
 def test_these_shapes_are_incremental(shape: str) -> None:
     schema = {"ts": int, "type": str, "id": int, "k": str, "x": int, "y": float}
-    live = cepheid.live(SHAPES[shape], schema)
+    live = cepheid.live(EVERY[shape], schema)
     assert not live.resident.cores[0].form.replays
     assert live._fast is not None
 
@@ -253,6 +305,33 @@ def test_a_search_that_is_stopped_begins_again(shape: str, few: int, monkeypatch
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("shape", [each for each in OUTPUTS if "negation last" not in each])
+def test_many_matches_of_a_key_are_not_listed(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a step has more matches than may be listed, the events of the keys that are left are searched again."""
+    draws = random.Random(shape)
+    events = [
+        {"ts": time, "type": draws.choice("ABC"), "id": time % 2, "k": "s", "x": draws.randrange(3), "y": 0.5}
+        for time in range(120)
+    ]
+    schema = {"ts": int, "type": str, "id": int, "k": str, "x": int, "y": float}
+    found, replayed, again = [], incremental_shard.Resident._replayed, 0
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal again
+        again += 1
+        return replayed(*arguments)
+
+    monkeypatch.setattr(incremental_shard, "LEAST", 20)
+    monkeypatch.setattr(incremental_shard.Resident, "_replayed", counted)
+    for most in (10_000, 0):
+        monkeypatch.setattr(queries, "MOST_LISTED", most)
+        again, live = 0, cepheid.live(EVERY[shape], schema)
+        rows = [row for start in range(0, 120, 12) for row in live.send(events[start : start + 12])]
+        found.append(rows_of(rows + live.finish()))
+        assert (again > 0) == (most == 0)
+    assert found[0] == found[1]
+
+
 def test_types_are_told_apart_to_the_letter() -> None:
     names = ["A", "AB", "B", "", "Ä", "a" * 40]
     numbers = TypeNumbers(names, every=False, time=0, kind=1)
@@ -281,8 +360,9 @@ def test_events_of_a_log_come_in_any_kind() -> None:
     ("query", "why"),
     [
         ("PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 4 EVENTS", "so many events"),
-        ("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 4 OUTPUT NON-OVERLAP", "compared with each other"),
-        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 5", "all keys"),
+        ("PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 4 OUTPUT NON-OVERLAP", "windows have passed"),
+        ("PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 4 OUTPUT MAXIMAL", "windows have passed"),
+        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 5 EVENTS", "all keys"),
         ("PATTERN SEQ(A a, B b) WHERE [id] AND a.k < b.k WITHIN 4", "texts"),
     ],
 )

@@ -36,6 +36,7 @@ QUERIES: dict[str, Any] = {
     "no keys": "PATTERN SEQ(A a, B b, !(C c)) WITHIN 4",
     "apart": "PATTERN SEQ(A a, B b) WITHIN 6 OUTPUT NON-OVERLAP",
     "totals": PAIR + " SUMMARISE count(*) AS n, sum(b.x) AS x EVERY 3",
+    "apart by key": "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 6 OUTPUT NON-OVERLAP",
     "several": {"pair": PAIR, "total": PAIR + " SUMMARISE count(*) AS n"},
     "reading": {"read": READ, "twice": "PATTERN SEQ(read a, read b) FROM read WHERE [id] WITHIN 9 OUTPUT NON-OVERLAP"},
     "partial": PAIR + " OUTPUT PARTIAL",
@@ -128,7 +129,7 @@ def test_a_call_that_is_broken_off_did_not_happen(name: str, data: Any, table: p
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may come in a callback of Python's
-@pytest.mark.parametrize("name", ["stacks", "runs", "keys", "reading", "flink"])
+@pytest.mark.parametrize("name", ["stacks", "runs", "keys", "apart by key", "totals", "reading", "flink"])
 def test_a_signal_leaves_all_or_nothing(name: str) -> None:
     """Wherever Ctrl-C comes: if a call raised, the same again gives what it would have given."""
     size = 60

@@ -118,8 +118,7 @@ OTHERS = ["skip_till_next_match", "strict_contiguity", "partition_contiguity"]
 @pytest.mark.parametrize("condition", ["a.x > {}", "a.x = {}"])
 def test_a_first_event_decides_nothing_of_what_follows(condition: str, pattern: str, strategy: str) -> None:
     asked = queries(pattern, condition, [1, 3, 5], strategy)
-    replays = strategy == "strict_contiguity"  # no kernel goes on with it: each query searches by itself
-    assert len(live_of(asked, events()).resident.cores) == (3 if replays else 1)
+    assert len(live_of(asked, events()).resident.cores) == 1
     check(asked, events(), 60)
 
 
@@ -131,7 +130,7 @@ def test_a_query_may_read_columns_that_others_do_not() -> None:
 
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 def test_queries_that_search_by_themselves_keep_their_results_apart() -> None:
-    text = "PATTERN SEQ(A a, B b) WHERE strict_contiguity {{ [id] AND {} }} WITHIN 6{}"
+    text = "PATTERN SEQ(A a, B b) WHERE strict_contiguity {{ [id] AND {} }} WITHIN 6 EVENTS{}"
     asked = {"weak": text.format("a.x > 1", ""), "other": text.format("a.x > 1 AND a.x > 1", "")}
     asked["shown"] = text.format("a.x > 3", " RETURN a.ts AS f")  # the first one would search for it
     check(asked, events(), 60)

@@ -10,18 +10,27 @@ from typing import Any
 
 def sent_with_ctrl_c(live: Any, pieces: Iterable[Any], draw: Random, seconds: tuple[float, float]) -> list[Any]:
     """What each piece gives. Ctrl-C comes after drawn seconds; a call that raised is made again, with more time."""
-    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     found: list[Any] = []
+    came = False
+
+    def interrupt(*_: Any) -> None:
+        nonlocal came
+        came = True
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for piece in pieces:
             for attempt in range(100):
-                now = None
+                now, came = None, False
                 try:
                     signal.setitimer(signal.ITIMER_REAL, draw.uniform(*seconds) * 1.5**attempt)
                     now = live.send(piece)
                     signal.setitimer(signal.ITIMER_REAL, 0)
                     break
-                except KeyboardInterrupt:
+                except (KeyboardInterrupt, TypeError):  # numpy and numba may raise a TypeError in its place
+                    if not came:
+                        raise
                     if now is not None:  # it came after the call
                         break
             found.append(now)

@@ -112,6 +112,11 @@ class Schema:
         return tuple(name for name in self.names if name not in self.nested)
 
     @property
+    def row_column(self) -> str | None:
+        """The column that was made for tiebreak="row"."""
+        return next((name for name in self.tiebreak if name in self.nested and name.lstrip("_") == ROW), None)
+
+    @property
     def is_imprecise(self) -> bool:
         """Are events known to an interval of time, or may they not have happened, so that matches have a confidence?"""
         return self.lower is not None

@@ -93,7 +93,7 @@ class Live(LiveFace):
             if not fast.is_crowded():
                 return True
             state = self._latest()
-        if state.finished or not fast.open(state.held, state.ties):
+        if state.finished or not fast.open(state.held, state.ties, state.numbers.events):
             return False
         self._opened = state
         return True

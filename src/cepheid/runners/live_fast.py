@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.budget import within_budget
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental.arrow_memory import exported
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, LAST_ROW, LAST_TIME, RISES, SOME_RISE, TypeNumbers
@@ -55,12 +56,17 @@ class FastDoor:
         self.door, self.at = self.dicts.door, self.dicts.at
         self.call: Callable[[Any, list[Any], int, int], int] = _not_yet
         self.nothing = result.empty_table()
-        self.same = given.equals(narrow)
+        self.rows = reader.options.row_column  # the column that tables get for tiebreak="row"
+        own = narrow if self.rows is None else narrow.remove(narrow.get_field_index(self.rows))
+        self.same, self.own = given.equals(own), own
+        self.came = 0  # events that came before those that this way counts
+        self.limits = reader.options.timeout, reader.options.max_bytes
         self.time_at, self.type_at = narrow.get_field_index(self.time), narrow.get_field_index(self.type)
-        self.selects = all(given.field(each.name).type == each.type for each in narrow)
+        self.selects = all(given.field(each.name).type == each.type for each in own)
         self.dict_rows = DictRows(resident.shipments, result) if not self.zoned else None
         form = resident.cores[0].form
-        plain = self.dict_rows is not None and not form.by_queues  # numpy works out probabilities
+        # Numpy works out probabilities, and Python which matches are reported.
+        plain = self.dict_rows is not None and not form.by_queues and not resident.carrying
         self.answers = self.dict_rows.answers(self.whole, form.by_runs) if plain and self.dict_rows else None
         self._cores: list[Core] = []
         self.before: tuple[Any, ...] = ()  # where to go back to, if a call is broken off...
@@ -105,9 +111,10 @@ class FastDoor:
 
     # --- the long way -------------------------------------------------------------------------------------------------
 
-    def open(self, held: Any, ties: LiveTies) -> bool:
-        """Events may come this way again; False: not yet, since kernels are not compiled."""
+    def open(self, held: Any, ties: LiveTies, events: int) -> bool:
+        """Events may come this way again, behind so many; False: not yet, since kernels are not compiled."""
         resident, door = self.resident, self.door
+        self.came = self.reader.first_row + events
         if resident._at is not held:
             resident.go_back(held)
             resident._at = held
@@ -127,6 +134,7 @@ class FastDoor:
         door[d.TOLD] = door[d.EVENTS] = door[d.HALF] = 0
         self.back, self.tied, self.broken = None, [], False
         self._look_at_log()
+        self._look_at_buckets()
         return True
 
     @property
@@ -168,6 +176,9 @@ class FastDoor:
         numbers = [np.full(len(times), number) for number, times in enumerate(waiting)]
         self.dicts.set_ends(np.concatenate(waiting), np.concatenate(numbers))
 
+    def _look_at_buckets(self) -> None:
+        self.door[d.CLOSES] = min(FAR, self.resident.closes + self.delay + 1)
+
     # --- one call at a time -------------------------------------------------------------------------------------------
 
     def _alone(self, live: Any, events: Any, is_in: bool = False) -> Any:
@@ -177,7 +188,7 @@ class FastDoor:
         """
         told = done = None
         try:
-            with live._lock:
+            with live._lock, within_budget(*self.limits):
                 if is_in and self.door[d.HALF] and self.door[d.TAKEN] == id(events):
                     told = self._rest(self.door[d.HALF])
                     done = self.before
@@ -281,7 +292,7 @@ class FastDoor:
         rows = log.rows
         found = self._called(event, how)
         while found == d.NEEDS_ROOM:
-            log.add_events()
+            log.add_events(self.came + self.events)
             self.dicts.make_room()
             self._look_at_log()
             found = self._called(event, how)
@@ -305,9 +316,12 @@ class FastDoor:
 
     def _table(self, table: pa.Table) -> pa.Table | None:
         if not self.same and self.selects and table.schema.equals(self.reader.given):
-            table = table.select(self.reader.narrow.names)
-        if not table.schema.equals(self.reader.narrow):
+            table = table.select(self.own.names)
+        if not table.schema.equals(self.own):
             return None
+        if self.rows is not None:
+            first = self.came + self.events
+            table = table.append_column(self.rows, pa.array(np.arange(first, first + table.num_rows)))
         memory = exported(table)
         if memory is None:
             return None
@@ -367,6 +381,7 @@ class FastDoor:
         self._look_at(resident.cores)
         self._look_for_ends()
         self._look_at_log()
+        self._look_at_buckets()
         self._note_recent(recent, recent_time)
         self.door[d.NEWEST], self.door[d.TAKEN] = newest, 0
         self.door[d.EVENTS], self.door[d.TOLD] = counted
@@ -381,10 +396,10 @@ class FastDoor:
     def _done(self, found: Told, as_table: bool) -> Any:
         """Makes the rows of the result, forgets what has expired, and says that the call has happened."""
         told, matches = (self.nothing if as_table else []), 0
-        if found:
+        resident, log = self.resident, self.resident.log
+        if found or (self.newest >= self.door[d.CLOSES]):
             told = self._rows(found, as_table)
             matches = len(told)
-        resident, log = self.resident, self.resident.log
         if log.rows > residents.LEAST or log.held_rows > HELD_FOR_EACH * residents.LEAST:
             most = max(residents.LEAST, 2 * resident.kept)
             if log.rows > most or log.held_rows > HELD_FOR_EACH * most:
@@ -413,18 +428,27 @@ class FastDoor:
     def _rows(self, found: Told, as_table: bool) -> Any:
         """What was found as a table, or as a list of dicts."""
         resident = self.resident
+        found, closed = resident.of_queries(found), self._closed_buckets() if resident.carrying else ()
+        if not found and not closed:
+            return self.nothing if as_table else []
         if as_table and len(found) == len(resident.shipments) == 1:
             ((number, results),) = found
             batch = resident.batch_of(number, results)
-            if batch is not None:
+            if batch is not None and not closed:
                 return pa.Table.from_batches([batch], self.result)
-        found = resident.of_queries(found)
-        if not as_table and self.dict_rows is not None:
+        if not as_table and self.dict_rows is not None and not closed:
             rows = self.dict_rows.rows(resident.log, found)
             if rows is not None:
                 return rows
-        table = result_table(resident.shipments, resident.told(found), self.result)
+        table = result_table(resident.shipments, (*resident.told(found), *closed), self.result)
         return table if as_table else table.to_pylist()
+
+    def _closed_buckets(self) -> Any:
+        """The rows of buckets of totals that are over."""
+        until = self._until(self.newest)
+        closed = () if until is None or until < self.resident.closes else self.resident.closed(until)
+        self._look_at_buckets()
+        return closed
 
     # --- ties ---------------------------------------------------------------------------------------------------------
 
@@ -460,8 +484,9 @@ def door_for(resident: Any, reader: EventReader, result: pa.Schema) -> FastDoor 
         return None
     options, plans = reader.options, resident.step.plans
     schema = plans[0].bound.schema
-    special = options.bad_records or options.dedupe or options.row_column or options.ignore_case
-    special = special or any(name not in reader.given.names for name in reader.narrow.names)  # fields of structs
+    special = options.bad_records or options.dedupe or options.ignore_case
+    made = {name for name in reader.narrow.names if name not in reader.given.names}
+    special = special or bool(made - {options.row_column})  # fields of structs
     if special or reader.most_ahead is not None or schema.type is None:
         return None
     if any(getattr(plan.model, "is_fitted", False) for plan in plans):  # it is looked whether events have changed

@@ -30,7 +30,7 @@ class DictRows:
             bound = worker_plan.plan.bound
             variables = tuple((each.variable, each.kleene) for each in bound.positives)
             plain = bound.returns is None
-            own = _Query(worker_plan.name, variables, tuple(bound.schema.names), bound.schema.time)
+            own = _Query(worker_plan.name, variables, bound.schema.whole_names, bound.schema.time)
             self._queries.append(own if plain else None)
         self._names = result.names
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.candidates import first_conditions
-from cepheid.engine.incremental.one_event import HEAD_SIZE, PREDICATE_AT, columns_at, plain_columns, room_for_one
+from cepheid.engine.incremental.one_event import HEAD_SIZE, PREDICATE_AT, ROW, columns_at, plain_columns, room_for_one
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.memory import function_at
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases
@@ -23,7 +23,7 @@ FIRSTS = 32  # bits that an event's mask is shifted by, where it is told with th
 def passing(head: Int64s, mask: int) -> int:
     """The components that an event can fill by conditions on it alone, and those it can be the first event of."""
     columns, predicate = columns_at(head), function_at(head[PREDICATE_AT])
-    at, nothing = np.zeros(1, np.int64), np.zeros(0, np.float64)
+    at, nothing = head[ROW : ROW + 1], columns.flat
     for place in range(head[COMPONENTS]):
         bit = 1 << place
         if mask & head[TESTED] & bit != 0 and not predicate(place, at, at, nothing, columns):

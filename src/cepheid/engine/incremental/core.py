@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.budget import checkpoint, within_budget
 from cepheid.engine.data.arrays import Float64s, Int64s
 from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.data.layout import BEGINS, MASK, POSITION, TIME, Events
@@ -34,6 +35,7 @@ from cepheid.engine.incremental.linking import (
     MATCHES,
     NEEDED,
     NEVER_BEFORE,
+    OF_NO_KEY,
     ROW,
     SIDE_KEYS,
     SIDE_SIZE,
@@ -172,8 +174,7 @@ class Core:
     @property
     def is_searched_when_due(self) -> bool:
         """Do ends and windows of events alone say when it is searched, and these events what it finds?"""
-        moments = self.form.moments
-        return not (moments.always or self.form.carries)
+        return not (self.form.moments.always or (self.form.carries and self.form.replays))
 
     @property
     def next_deadline(self) -> int:
@@ -188,7 +189,8 @@ class Core:
             head[field] = value
         stages = np.array(form.stages, np.int64)
         head[linking.STAGES], head[linking.STAGES_AT] = len(stages), stages.ctypes.data
-        self._tables = [stages, *form.tables]
+        head[linking.TIES], head[linking.TIES_AT] = len(form.ties), form.ties.ctypes.data
+        self._tables = [stages, form.ties, *form.tables]
         for number, table in enumerate(form.tables):
             self._place_table(number, table)
 
@@ -279,7 +281,7 @@ class Core:
 
     def read(self, table: pa.Table) -> Arrived:
         """The candidates of a table."""
-        return self.reader.read(table, self.every_event)
+        return self.reader.read(table, self.every_event, OF_NO_KEY if self.head[linking.STRICT] else None)
 
     def needed(self, until: int, table: Callable[[], pa.Table]) -> npt.NDArray[np.bool_]:
         """Which events a match that is not known yet can need; time has passed all up to `until`."""
@@ -346,13 +348,23 @@ class Core:
         self.head[SIZE] = left
         self.facts[ROW, :left] = numbers[self.facts[ROW, :left]]
         if self.keys:
-            occurs = np.zeros(self.reader.keys, bool)
-            occurs[self.facts[KEY, :left]] = True
-            self.facts[KEY, :left] = (np.cumsum(occurs) - 1)[self.facts[KEY, :left]]
-            self.reader.keep_keys(np.flatnonzero(occurs))
+            self._keep_keys(self._occurring())
         self._keys, self._busy = self._keys[:0], self._busy[:0]
         self.make_room_for_keys(max(64, self.reader.keys))
         self.know(int(self.head[AFTER]))
+
+    def _occurring(self) -> npt.NDArray[np.bool_]:
+        """Which keys have events."""
+        occurs, facts = np.zeros(self.reader.keys, bool), self.facts[:, : self.size]
+        occurs[facts[KEY, facts[MASK] != OF_NO_KEY]] = True
+        return occurs
+
+    def _keep_keys(self, which: npt.NDArray[np.bool_]) -> None:
+        """Forgets all other keys, which have no events."""
+        facts = self.facts[:, : self.size]
+        keyed = facts[MASK] != OF_NO_KEY
+        facts[KEY, keyed] = (np.cumsum(which) - 1)[facts[KEY, keyed]]
+        self.reader.keep_keys(np.flatnonzero(which))
 
     def tidy(self) -> None:
         """Gives back room that is no longer needed, and forgets keys without events if there are many of them."""
@@ -361,12 +373,10 @@ class Core:
         known = self.reader.keys
         if not self.keys or known <= FIRST_ROOM:
             return
-        occurs, keys = np.zeros(known, bool), self.facts[KEY, : self.size]
-        occurs[keys] = True
+        occurs = self._occurring()
         left = np.flatnonzero(occurs)
         if 2 * len(left) < known:
-            keys[:] = (np.cumsum(occurs) - 1)[keys]
-            self.reader.keep_keys(left)
+            self._keep_keys(occurs)
             self._keys, self._busy = self._keys[left], self._busy[:0]
             self._sides.drop(self.head, self._keys)
             self.make_room_for_keys(max(64, len(left) + 1))
@@ -415,8 +425,15 @@ class Core:
 
     def results(self, returned: int) -> list[Found]:
         """What a call of a kernel found; where something hindered it, that is put out of the way, and it goes on."""
+        if not self.head[linking.LIMITED] or returned >= 0:
+            return self._results(returned)
+        with within_budget(self.plan.limits.timeout, self.plan.limits.max_bytes):
+            return self._results(returned)
+
+    def _results(self, returned: int) -> list[Found]:
         found: list[Found] = []
         while returned != 0:
+            checkpoint()
             if returned > 0:
                 found.append(self._listed())
                 break
@@ -432,6 +449,10 @@ class Core:
                 case linking.REPLAY:
                     found += self._searched_again(self.facts[ROW, self._side[1][: self.head[SIDE_SIZE]]])
                     self.head[DONE] = self.head[linking.BUSY]
+                case linking.TOO_MANY_MATCHES | linking.TOO_MANY_RUNS if self.form.gives_way:
+                    found += self._given_way(int(self.head[linking.BUSY] - self.head[DONE]))
+                case linking.NOT_BRIEF | linking.STOPPED if self.form.gives_way:
+                    found += self._given_way(int(self.head[SIDE_KEYS]))
                 case linking.NOT_BRIEF | linking.STOPPED:
                     if self.head[MATCHES]:
                         found.append(self._listed())
@@ -456,6 +477,21 @@ class Core:
         """What the engine finds in a table of some events."""
         batches = self._replay(rows, int(self.head[AFTER]), int(self.head[UNTIL]))
         return [Replayed(batches)] if batches else []
+
+    def _given_way(self, number: int) -> list[Found]:
+        """What was found, and what the engine finds for the next keys, of which too many matches would be listed."""
+        head, found = self.head, list[Found]()
+        self._sides.give_up(head, self._keys[self._busy[head[DONE]]])
+        if head[MATCHES]:
+            found.append(self._listed())
+        facts = self.facts[:, : head[LINKED]]
+        chosen = np.isin(facts[KEY], self._busy[head[DONE] : head[DONE] + number])
+        after, reach = int(head[AFTER]), self.plan.exchange.retention.reach
+        if reach is not None and after > BEGINNING + reach:
+            chosen &= facts[TIME] > after - reach
+        found += self._searched_again(facts[ROW, chosen])
+        head[DONE] += number
+        return found
 
     def _by_queues(
         self, form: Form, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]
@@ -536,15 +572,24 @@ class Core:
 
     def durations(self, found: PushedMatches) -> Int64s:
         """How long each match lasts."""
-        rows, order = self.rows, None
-        if bool((rows[1:] < rows[:-1]).any()):
+        first, last = self.spans(found, self.times_of(found))
+        return last - first
+
+    def times_of(self, found: PushedMatches) -> Int64s:
+        """The time of each event of matches."""
+        rows = self.rows
+        places = np.minimum(np.searchsorted(rows, found.events), len(rows) - 1)
+        if not np.array_equal(rows[places], found.events):  # events did not come in order
             order = np.argsort(rows)
-        places = np.searchsorted(rows, found.events, sorter=order)
-        times = self.times[places if order is None else order[places]]
+            places = order[np.searchsorted(rows, found.events, sorter=order)]
+        times: Int64s = self.times[places]
+        return times
+
+    def spans(self, found: PushedMatches, times: Int64s) -> tuple[Int64s, Int64s]:
+        """When each match begins and ends, given the times of its events."""
         sizes = len(self.plan.bound.positives) if found.sizes is None else found.sizes.sum(axis=1)
         starts = np.cumsum(np.broadcast_to(sizes, len(found.known))) - sizes
-        lasted: Int64s = np.maximum.reduceat(times, starts) - np.minimum.reduceat(times, starts)
-        return lasted
+        return np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts)
 
     def matches(self, found: PushedMatches) -> Matches:
         """Matches as engines return them; the rows are the numbers of the events."""

@@ -62,7 +62,8 @@ ENDS_AT, ENDS_ROOM, ENDS_FIRST, ENDS_LAST, ENTERED, LATE = range(37, 43)
 RAWS_AT = 43
 # What some of these were before the last call: newest time, events, rows, the latest event's time and number, matches.
 BEFORE = 44
-DOOR_SIZE = 50
+CLOSES = 50  # the time from which a bucket of totals is over
+DOOR_SIZE = 51
 
 # Of a column: its name and the type of its values, by address; is it the time, the type, a whole number, a text?
 NAME, VALUE_KIND, ROLE, STORED = range(4)
@@ -193,8 +194,7 @@ def filled(door: Int64s, rooms: Int64s, span: Int64s, length: int, place: int, b
 def passed_alone(door: Int64s, at: int, query: Int64s, mask: int) -> int:
     """The components that an event can fill by conditions on it alone, and those it can begin, as `passing` tells."""
     head = int64_row(query[ALONE_AT], alone.COMPONENTS + 1)
-    rooms, span = np.empty(3, np.int64), query[ALONE_FROM : ALONE_TO + 1]
-    rooms[0], rooms[1], rooms[2] = head[one_event.WHOLE_AT], head[one_event.NUMBER_AT], head[one_event.NULL_AT]
+    rooms, span = head[one_event.WHOLE_AT : one_event.NULL_AT + 1], query[ALONE_FROM : ALONE_TO + 1]
     filled(door, rooms, span, 1, 0, at + 8 * BEYOND)
     return passing(head, mask)
 
@@ -310,8 +310,10 @@ def choose(door: Int64s, at: int, code: int) -> int:
         key = 0
         if query[KEY_TO] > query[KEY_FROM]:
             key = number_of(door, query, head, at + 8 * BEYOND)
-            if key == NO_KEY:
+            if key == NO_KEY and head[linking.STRICT] == 0:
                 continue
+            if key == NO_KEY:
+                key, mask, begins = 0, linking.OF_NO_KEY, 0
             if key < 0:
                 return key
         if head[linking.SIZE] >= head[linking.ROOM]:
@@ -442,6 +444,8 @@ def taken(given: PythonObject, at: int, how: int) -> int:
     time = time_of(door, at, event, how)
     if time < (door[CHECKED] if how == CHECKS else door[NEWEST]) or time >= FAR:
         return LONG_WAY
+    if how == QUIET and time >= door[CLOSES]:
+        return NEEDS_LOCK
     code = code_of(door, at)
     if how == CHECKS:
         door[CHECKED] = time

@@ -37,11 +37,13 @@ from cepheid.engine.incremental.linking import (
     NULL_ROWS,
     NUMBER_AT,
     NUMBER_ROWS,
+    OF_NO_KEY,
     REACHED_EVENTS,
     ROOM,
     ROW,
     SIZE,
     STAGES,
+    STRICT,
     WHOLE_AT,
     WHOLE_ROWS,
 )
@@ -147,9 +149,10 @@ def taken_in(
             key = 0
             if query[KEY_ROW] >= 0:
                 key = keys[query[KEY_ROW], row]
-                if key < 0:
+                if key < 0 and head[STRICT] == 0:
                     continue
-                key = own_number(query, key, shared)
+                mask = OF_NO_KEY if key < 0 else mask
+                key = 0 if key < 0 else own_number(query, key, shared)
             facts[TIME, event], facts[KEY, event], facts[MASK, event] = times[row], key, mask
             facts[BEGINS, event] = passing(tests, answers, query[FIRSTS], query[TESTS_END], row, mask)
             facts[ROW, event] = row

@@ -16,6 +16,7 @@ from cepheid.engine.data.columns import Columns
 from cepheid.engine.data.layout import (
     BEGINS,
     DUE,
+    INSTANT,
     MASK,
     POSITION,
     PRECISE_FACTS,
@@ -33,11 +34,12 @@ from cepheid.engine.program.tables import Program
 KEY, ROW, LINK, ORDINAL = range(PRECISE_FACTS, PRECISE_FACTS + 4)
 FACTS_OF_EVENT = PRECISE_FACTS + 4
 
-# What is known of a key: its latest event, the search that it was last asked for, and, where all events count, the time
-# of its latest event, the rank of that instant, how many events came before that instant, and how many there are. The
-# number of the place that its events have for themselves (`side_by_side`; 0: none, -1: it gets none). Then the latest
-# first event of a chain, by stage.
-LATEST, ASKED_FOR, LAST_TIME, LAST_ORDINAL, BEFORE, NUMBER, OWN_SIDE, CHAINS = range(8)
+# What is known of a key: its latest event, the search that it was last asked for, and, where all events count, the
+# instant of its latest event, the rank of that instant, how many events came before that instant, and how many there
+# are. The number of the place that its events have for themselves (`side_by_side`; 0: none, -1: it gets none). Then the
+# latest first event of a chain, by stage.
+LATEST, ASKED_FOR, LAST_INSTANT, LAST_ORDINAL, BEFORE, NUMBER, OWN_SIDE, CHAINS = range(8)
+OF_NO_KEY = 1 << 61  # the mask of an event whose key is NULL, where it counts though it is in no match
 NEVER_BEFORE, NEVER_DUE = -(2**62), 2**62
 
 # The numbers in `head`. Events that are kept, room for them, those that are linked; up to when all is searched, and the
@@ -66,7 +68,11 @@ BY_QUEUES, SCORES_AT = 74, 75  # may events be missing? Then every match has a s
 # Places that events of single keys have for themselves: their table, how many there are, and the one at hand; and how
 # many events a key has at most that has none (0: no key has one).
 SIDES_AT, SIDES, SIDE, FEW_EVENTS = range(76, 80)
-TABLES = 80  # three numbers for each table of the program and the graph: its address, rows and columns
+# Instants: that of the event that was linked last; which columns order the events of one time (where the numbers of
+# their rows are, and how many these are), and is each event at an instant of its own? Do events count whose key is
+# NULL? And does Python look at what the call has spent, between the searches of keys?
+INSTANTS, TIES_AT, TIES, APART, STRICT, LIMITED = range(80, 86)
+TABLES = 86  # three numbers for each table of the program and the graph: its address, rows and columns
 NUMBER_OF_TABLES = 10
 SCORING = 7  # where events may be missing, there is no graph: this table says the same of arrays of scores
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
@@ -74,16 +80,79 @@ HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 # What a call returns, if not the number of matches.
 NEEDS_MATCHES, NEEDS_SIDE, NOT_BRIEF, TOO_MANY_MATCHES, TOO_MANY_RUNS, STOPPED, WAITS = -1, -2, -3, -4, -5, -6, -7
 REPLAY, NEEDS_OWN_SIDE, MORE, AGAIN = -8, -9, -10, -11
+IN_PARTITION, IN_ORDER = 1, 2  # CONTIGUOUS: the next event of the key, or the next one of all
 BRIEF = 1_000_000.0  # sequences or pairs that could be looked at; more are searched where the search can be stopped
+
+
+@borrowing
+def compare_ties(head: Int64s, event: int, other: int) -> int:
+    """Does an event of the same time come before another by its columns (below 0), or behind it? 0: neither."""
+    ties = int64_rows(head[TIES_AT], head[TIES], 2)
+    whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
+    null = uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])
+    for tie in range(head[TIES]):
+        unknown, other_unknown = null[ties[tie, 1], event], null[ties[tie, 1], other]
+        if unknown != other_unknown:
+            return -1 if unknown != 0 else 1  # NULL comes first
+        value, other_value = whole[ties[tie, 0], event], whole[ties[tie, 0], other]
+        if unknown == 0 and value != other_value:
+            return -1 if value < other_value else 1
+    return 0
+
+
+@borrowing
+def exchange(head: Int64s, facts: Int64Rows, event: int, other: int) -> None:
+    """Two events change places."""
+    for fact in range(FACTS_OF_EVENT):
+        facts[fact, event], facts[fact, other] = facts[fact, other], facts[fact, event]
+    whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
+    for row in range(head[WHOLE_ROWS]):
+        whole[row, event], whole[row, other] = whole[row, other], whole[row, event]
+    numbers = float64_rows(head[NUMBER_AT], head[NUMBER_ROWS], head[ROOM])
+    for row in range(head[NUMBER_ROWS]):
+        numbers[row, event], numbers[row, other] = numbers[row, other], numbers[row, event]
+    null = uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])
+    for row in range(head[NULL_ROWS]):
+        null[row, event], null[row, other] = null[row, other], null[row, event]
+
+
+@borrowing
+def order_ties(head: Int64s, facts: Int64Rows, begin: int) -> None:
+    """The events of one time, of which this is the first, in the order of their columns, and else as they came."""
+    end = begin + 1
+    while end < head[SIZE] and facts[TIME, end] == facts[TIME, begin]:
+        end += 1
+    gap = (end - begin) // 2
+    while gap > 0:  # Shell's sort: most events lie as they should
+        for place in range(begin + gap, end):
+            event = place
+            while event - gap >= begin:
+                order = compare_ties(head, event - gap, event)
+                if order < 0 or (order == 0 and facts[ROW, event - gap] < facts[ROW, event]):
+                    break
+                exchange(head, facts, event - gap, event)
+                event -= gap
+        gap //= 2
+
+
+@borrowing
+def note_instant(head: Int64s, facts: Int64Rows, event: int) -> None:
+    """Gives an event that is linked the number of its instant: those of one time are complete, and in order."""
+    later = event == 0 or facts[TIME, event] != facts[TIME, event - 1]
+    if later and head[TIES] > 0:
+        order_ties(head, facts, event)
+    if later or head[APART] == 1 or (head[TIES] > 0 and compare_ties(head, event - 1, event) != 0):
+        head[INSTANTS] += 1
+    facts[INSTANT, event] = head[INSTANTS]
 
 
 @borrowing
 def count_event(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> None:
     """Where all events count: the rank of the event's instant among those of its key, and how many came before."""
-    key, time = facts[KEY, event], facts[TIME, event]
-    if keys[key, NUMBER] == 0 or keys[key, LAST_TIME] != time:
+    key, instant = facts[KEY, event], facts[INSTANT, event]
+    if keys[key, NUMBER] == 0 or keys[key, LAST_INSTANT] != instant:
         keys[key, LAST_ORDINAL] += 1
-        keys[key, LAST_TIME], keys[key, BEFORE] = time, keys[key, NUMBER]
+        keys[key, LAST_INSTANT], keys[key, BEFORE] = instant, keys[key, NUMBER]
     keys[key, NUMBER] += 1
     facts[ORDINAL, event], facts[POSITION, event] = keys[key, LAST_ORDINAL], keys[key, BEFORE]
 
@@ -91,9 +160,11 @@ def count_event(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> 
 @borrowing
 def link(head: Int64s, facts: Int64Rows, keys: Int64Rows, event: int) -> bool:
     """Puts an event behind those of its key; may it be the last one of a match?"""
+    mask = facts[MASK, event]
+    if mask == OF_NO_KEY:
+        return False
     if head[COUNTS] == 1:
         count_event(head, facts, keys, event)
-    mask = facts[MASK, event]
     if mask == 0 and head[REPLAYS] == 0:
         return False
     key, time = facts[KEY, event], facts[TIME, event]
@@ -153,6 +224,7 @@ def release(head: Int64s, until: int, searched: bool) -> None:
     while head[LINKED] < head[SIZE] and facts[TIME, head[LINKED]] <= until:
         event = head[LINKED]
         head[LINKED] += 1
+        note_instant(head, facts, event)
         if link(head, facts, keys, event) and head[AT_ENDS] == 1 and not searched:
             ask_for(head, keys, facts[KEY, event])
     if head[DEADLINE] > 0:
@@ -261,7 +333,7 @@ def may_end(head: Int64s) -> bool:
     if facts[MASK, event] & stages[last] == 0:
         return False
     time = facts[TIME, event]
-    if last == 0 or facts[TIME, head[LINKED]] != time:
+    if last == 0 or facts[TIME, head[LINKED]] != time or head[TIES] > 0 or head[APART] == 1:
         return True  # events that wait may come before it
     keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
     first = keys[facts[KEY, event], CHAINS + last - 1]

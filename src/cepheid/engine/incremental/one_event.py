@@ -10,25 +10,25 @@ import pyarrow as pa
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.kernels.memory import address_of, float64_rows, function_at, int64_rows, uint8_rows
+from cepheid.engine.kernels.memory import address_of, float64_rows, function_at, int64_row, int64_rows, uint8_rows
 from cepheid.engine.values.compiled import Predicate
 from cepheid.language.schema import DataType
 
-# The numbers in `head`: the condition, and the columns.
-PREDICATE_AT, WHOLE_AT, WHOLES, NUMBER_AT, NUMBERS, NULL_AT, NULLS, HEAD_SIZE = range(8)
+# The numbers in `head`: the condition, and the columns; and the number of the row, which is 0.
+PREDICATE_AT, WHOLE_AT, NUMBER_AT, NULL_AT, WHOLES, NUMBERS, NULLS, ROW, HEAD_SIZE = range(9)
 _PLAIN = {DataType.INT: pa.int64(), DataType.FLOAT: pa.float64(), DataType.BOOL: pa.bool_()}
 
 
 @kernel
 def columns_at(head: Int64s) -> Columns:
-    """The columns of one row."""
+    """The columns of one row. What is empty is no new array either: events are many."""
     return Columns(
         int64_rows(head[WHOLE_AT], head[WHOLES], 1),
         float64_rows(head[NUMBER_AT], head[NUMBERS], 1),
         uint8_rows(head[NULL_AT], head[NULLS], 1),
-        np.empty(0, np.int64),
-        np.empty(0, np.float64),
-        np.zeros((0, 0), np.int64),
+        int64_row(head[WHOLE_AT], 0),
+        float64_rows(head[NUMBER_AT], 1, 0)[0],
+        int64_rows(head[WHOLE_AT], 0, 0),
     )
 
 
@@ -36,7 +36,7 @@ def columns_at(head: Int64s) -> Columns:
 def holding_cases(head: Int64s, asked: int) -> int:
     """The cases that hold among those that are asked for, as bits."""
     columns, predicate = columns_at(head), function_at(head[PREDICATE_AT])
-    at, nothing = np.zeros(1, np.int64), np.zeros(0, np.float64)
+    at, nothing = head[ROW : ROW + 1], columns.flat
     found, case = 0, 0
     while asked >> case != 0:
         if asked >> case & 1 and predicate(case, at, at, nothing, columns):

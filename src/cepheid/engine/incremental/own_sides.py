@@ -11,8 +11,12 @@ from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.layout import PRECISE_FACTS
 from cepheid.engine.incremental import side_by_side as side
 from cepheid.engine.incremental.linking import (
+    MATCHED,
+    MATCHES,
     NEEDED,
     OWN_SIDE,
+    SEARCH,
+    SIDE,
     SIDE_AT,
     SIDE_EVENTS_AT,
     SIDE_NULL_AT,
@@ -80,6 +84,15 @@ class Sides:
         row[side.STATE_AT], row[side.RUNS], row[side.ENTRIES] = state.ctypes.data, runs, entries
         row[side.RUNS_NEEDED], row[side.ENTRIES_NEEDED] = runs, entries
         key[OWN_SIDE] = number
+
+    def give_up(self, head: Int64s, key: Int64s) -> None:
+        """The key at hand has no place for itself any more, and the matches that it has in this search do not count."""
+        if head[SIDE] == 0:
+            return
+        row = self._table[head[SIDE]]
+        row[side.LAID], key[OWN_SIDE] = 0, -1
+        if row[side.OF_SEARCH] == head[SEARCH]:
+            head[MATCHES], head[MATCHED] = row[side.MATCHES_BEFORE], row[side.MATCHED_BEFORE]
 
     def drop(self, head: Int64s, keys: Int64Rows) -> None:
         """Events or keys get other numbers: no key has a place for itself."""

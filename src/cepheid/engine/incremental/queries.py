@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.choose import decide
-from cepheid.engine.data.arrays import Int64s
+from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.columns import ColumnLayout, storage
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.incremental import linking
+from cepheid.engine.incremental.endings import with_ending_events
 from cepheid.engine.incremental.side_by_side import FEW
 from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_runs
 from cepheid.engine.program.graph import Graph
@@ -26,12 +27,13 @@ from cepheid.engine.values.python_first import python_first
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import Pattern, edge, fewest, without
-from cepheid.language.schema import DataType
+from cepheid.language.schema import DataType, Schema
 from cepheid.plan.lowering import automaton_of
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 
 FAR = 2**61
+MOST_LISTED = 10_000  # matches of a step that are listed though most overlap, or though they are only counted
 FEW_EVENTS = 48  # of a key, that are laid out anew sooner than a search goes on
 
 
@@ -53,27 +55,39 @@ def refusal(plan: Plan, schema: pa.Schema) -> str | None:
         return why
     if set(plan.partition) != set(bound.equivalence) or plan.compared or bound.may_lack:
         return "an equivalence test does not part its events"
-    if bound.summary is not None or plan.output.mode is not s.OutputMode.ALL:
-        return "matches are summed up or compared with each other"
+    if (why := _refused_output(plan)) is not None:
+        return why
     if bound.forecast is not None:
         return "partial matches are reported as time passes"
-    if bound.untils:
-        return "UNTIL looks at all events"
-    if bound.strict and plan.partition:
-        return "strict contiguity looks at the events of all keys"
-    if bound.schema.tiebreak:
-        return "a tiebreak orders events of one time"
+    if bound.strict and plan.partition and bound.window is not None and bound.window.events:
+        return "strict contiguity looks at the events of all keys, and the window counts those of one"
+    if (untied := _refused_ties(bound.schema, schema)) is not None:
+        return untied
     if bound.window is None:
         return "it has no window"
     if bound.postponed and bound.window.events:
         return "matches are known only when so many events have come"
-    if plan.limits.timeout or plan.limits.max_bytes or plan.limits.truncate:
+    if plan.limits.truncate:
         return "a search that may be cut off is begun anew"
     if not _are_plain(plan.partition, schema):
         return "its key has a type that Python does not compare as SQL does"
-    if plan.engine in ("runs", "states") and isinstance(automaton_of(bound), str):
+    plan = with_ending_events(plan)
+    if plan.engine in ("runs", "states") and isinstance(automaton_of(plan.bound), str):
         return "its pattern has no automaton"
     return _refused_columns(_compiled(plan)[0])
+
+
+def tie_columns(schema: Schema) -> tuple[str, ...]:
+    """The columns that order events of one time; the number of a row orders all of them: behind it none is needed."""
+    row = schema.row_column
+    return schema.tiebreak if row is None else schema.tiebreak[: schema.tiebreak.index(row)]
+
+
+def _refused_ties(schema: Schema, columns: pa.Schema) -> str | None:
+    kinds = [columns.field(name).type for name in tie_columns(schema)]
+    if all(any(test(kind) for test in _IN_ORDER) for kind in kinds):
+        return None
+    return "events of one time are ordered by a column that holds no whole numbers, truth values or times"
 
 
 def _refused_loss(plan: Plan) -> str | None:
@@ -83,6 +97,20 @@ def _refused_loss(plan: Plan) -> str | None:
     if plan.bound.strategies != _ANY or plan.exchange.retention.decides_late:
         return "events that may be missing are looked for in order of time"
     return "the window counts events" if plan.bound.window is not None and plan.bound.window.events else None
+
+
+def _refused_output(plan: Plan) -> str | None:
+    """The same where matches are compared with each other or summed up."""
+    bound, mode = plan.bound, plan.output.mode
+    if bound.summary is None and mode is s.OutputMode.ALL:
+        return None
+    if mode not in _COMPARED_AT_ENDS or plan.is_lossy:
+        return "matches are compared by their probability, or partial ones are reported"
+    if mode is not s.OutputMode.ALL and plan.exchange.retention.decides_late:
+        return "matches are compared when windows have passed"
+    if mode is s.OutputMode.NON_OVERLAP and (bound.schema.tiebreak or (bound.strict and plan.partition)):
+        return "matches of a key are compared by the order of all events"
+    return None
 
 
 def _are_plain(keys: Sequence[str], schema: pa.Schema) -> bool:
@@ -100,6 +128,14 @@ def _refused_columns(compiled: CompiledProgram) -> str | None:
 
 
 _ANY = {s.Strategy.SKIP_TILL_ANY}
+# Which matches are reported is known as soon as all are that end at one time.
+_COMPARED_AT_ENDS = (s.OutputMode.ALL, s.OutputMode.NON_OVERLAP, s.OutputMode.MAXIMAL)
+_IN_ORDER: tuple[Callable[[pa.DataType], bool], ...] = (  # types whose values are in the order of 64-bit numbers
+    pa.types.is_signed_integer,
+    pa.types.is_boolean,
+    pa.types.is_date32,
+    lambda kind: pa.types.is_timestamp(kind) and kind.unit != "ns",
+)
 
 
 class Moments(NamedTuple):
@@ -136,10 +172,23 @@ class Form:
     graph: Graph | None  # None: instance stacks
     why: str | None = None  # that is so
 
-    @property
+    @cached_property
     def layout(self) -> ColumnLayout:
-        """What conditions read."""
-        return ColumnLayout(()) if self.compiled is None else self.compiled.layout
+        """What conditions read, and behind it the columns that order events of one time."""
+        if self.compiled is None:
+            return ColumnLayout(())
+        layout, schema = self.compiled.layout, self.plan.bound.schema
+        ties = [(name, schema.type_of(name) or DataType.INT, None) for name in tie_columns(schema)]
+        return replace(layout, attributes=(*layout.attributes, *ties))
+
+    @cached_property
+    def ties(self) -> Int64Rows:
+        """Where the columns lie that order events of one time: rows of values, and of what is NULL."""
+        number = 0 if self.compiled is None else len(tie_columns(self.plan.bound.schema))
+        attributes = self.layout.attributes
+        whole = sum(storage(kind) == "whole" for _, kind, _ in attributes)
+        rows = [(whole - number + tie, len(attributes) - number + tie) for tie in range(number)]
+        return np.array(rows, np.int64).reshape(number, 2)
 
     @property
     def replays(self) -> bool:
@@ -149,8 +198,8 @@ class Form:
     @property
     def keys(self) -> tuple[str, ...]:
         """The attributes that part the events."""
-        apart = not self.moments.always and not self.plan.bound.strict
-        return self.plan.partition if apart else ()
+        together = self.moments.always or (self.plan.bound.strict and self.replays)
+        return () if together else self.plan.partition
 
     @cached_property
     def moments(self) -> Moments:
@@ -161,6 +210,18 @@ class Form:
     def carries(self) -> bool:
         """Does a match depend on more than events: on earlier matches, or a sum of them?"""
         return self.plan.bound.summary is not None or self.plan.output.mode is s.OutputMode.NON_OVERLAP
+
+    @property
+    def gives_way(self) -> bool:
+        """Are many matches of a key better not listed: do most overlap, or are they only counted?"""
+        bound, mode = self.plan.bound, self.plan.output.mode
+        return not self.replays and (bound.summary is not None or mode is not s.OutputMode.ALL)
+
+    @property
+    def most_matches(self) -> int:
+        """How many matches a search may list."""
+        most = self.plan.limits.max_matches
+        return min(most, MOST_LISTED) if self.gives_way else most
 
     @property
     def by_queues(self) -> bool:
@@ -203,9 +264,9 @@ class Form:
     def stages(self) -> tuple[int, ...]:
         """The components that events have to fill one after the other, as bits: of an expression, first and last."""
         bound = self.plan.bound
-        if self.plan.is_lossy or bound.schema.tiebreak:  # which orders events of one time
+        if self.plan.is_lossy or (self.replays and bound.schema.tiebreak):  # which orders events of one time
             return (self._lasts,)
-        if bound.is_linear:
+        if bound.is_linear or self._pattern == s.in_order(bound.positives):
             return tuple(1 << place for place in range(len(bound.positives)))
         firsts, lasts = self._edges
         return (firsts, lasts) if fewest(self._pattern) >= 2 else (lasts,)
@@ -258,6 +319,9 @@ class Form:
             linking.FIRSTS: (1 << len(bound.positives)) - 1 if plan.is_lossy else self._edges[0],
             linking.ALWAYS: int(moments.always),
             linking.REPLAYS: int(self.replays),
+            linking.APART: int(not self.replays and bound.schema.row_column is not None),
+            linking.STRICT: int(bound.strict and bool(self.keys)),
+            linking.LIMITED: int(plan.limits.timeout is not None or plan.limits.max_bytes is not None),
         }
         return known | self._of_program()
 
@@ -269,12 +333,12 @@ class Form:
         bound = plan.bound
         any_match = s.Strategy.SKIP_TILL_ANY in bound.strategies and (bound.has_kleene or self.by_runs)
         return {
-            linking.CONTIGUOUS: int(bound.contiguous),
+            linking.CONTIGUOUS: self._contiguity,
             linking.FEW_EVENTS: self._few_events(any_match),
             linking.BY_RUNS: int(self.by_runs),
             linking.BY_QUEUES: int(self.by_queues),
             linking.MANY: int(any_match),
-            linking.MOST_MATCHES: plan.limits.max_matches,
+            linking.MOST_MATCHES: self.most_matches,
             linking.MOST_RUNS: plan.limits.max_partial_matches,
             linking.PUSH_WINDOW: int(plan.push_window),
             linking.PUSH_CONDITIONS: int(plan.push_predicates),
@@ -295,6 +359,15 @@ class Form:
             linking.WALK_NUMBER: program.walk_number,
             linking.WIDEST: 0 if self.graph is None else self.graph.widest,
         }
+
+    @property
+    def _contiguity(self) -> int:
+        """Of which events must the next one be the next?"""
+        bound = self.plan.bound
+        if not bound.contiguous:
+            return 0
+        parted = s.Strategy.PARTITION_CONTIGUITY in bound.strategies and bool(bound.equivalence)
+        return linking.IN_PARTITION if parted else linking.IN_ORDER
 
     def _few_events(self, any_match: bool) -> int:
         """How many events a key has at most that is laid out anew for each search; 0: all are, whatever they have.
@@ -330,7 +403,7 @@ def form_of(plan: Plan, schema: pa.Schema) -> Form:
     why = refusal(plan, schema)
     if why is not None:
         return Form(plan, None, None, why)
-    plan = decided(plan)
+    plan = with_ending_events(decided(plan))
     return Form(plan, *_compiled(plan))
 
 

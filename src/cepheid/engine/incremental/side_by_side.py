@@ -26,6 +26,8 @@ from cepheid.engine.incremental.linking import (
     FACTS_AT,
     FACTS_OF_EVENT,
     FEW_EVENTS,
+    IN_ORDER,
+    IN_PARTITION,
     KEY_ROOM,
     KEYS_AT,
     LATEST,
@@ -140,26 +142,23 @@ def lay_down(head: Int64s, latest: int, begin: int, number: int) -> None:
         chosen[place] = event
         event = facts[LINK, event]
     first = 0 if head[SIDE] > 0 else begin  # of the events of this key
-    instant = side[INSTANT, begin - 1] if begin > first else np.int64(-1)
     for place in range(begin, end):
         event = chosen[place]
         for fact in range(PRECISE_FACTS):
             side[fact, place] = facts[fact, event]
-        if place == first or facts[TIME, event] != side[TIME, place - 1]:
-            instant += 1
-            if head[CONTIGUOUS] == 1 and place > first:
-                adjacent = facts[ORDINAL, event] == facts[ORDINAL, chosen[place - 1]] + 1
-                note_chance(side, adjacent, first, place, int(instant))
-        side[INSTANT, place], side[CHANCE, place] = instant, -1
+        side[CHANCE, place] = side[INSTANT, place] + 1 if head[CONTIGUOUS] == IN_ORDER else np.int64(-1)
+        if head[CONTIGUOUS] == IN_PARTITION and place > first:
+            adjacent = facts[ORDINAL, event] == facts[ORDINAL, chosen[place - 1]] + 1
+            note_chance(side, adjacent, first, place)
     copy_columns(head, chosen, begin, end)
 
 
 @borrowing
-def note_chance(side: Int64Rows, adjacent: bool, first: int, place: int, instant: int) -> None:
+def note_chance(side: Int64Rows, adjacent: bool, first: int, place: int) -> None:
     """The events of the instant before can be followed at this one, if nothing else of their key lies between."""
     before = place - 1
-    while adjacent and before >= first and side[INSTANT, before] == instant - 1:
-        side[CHANCE, before] = instant
+    while adjacent and before >= first and side[INSTANT, before] == side[INSTANT, place - 1]:
+        side[CHANCE, before] = side[INSTANT, place]
         before -= 1
 
 

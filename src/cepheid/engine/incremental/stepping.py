@@ -9,10 +9,13 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
     AGAIN,
+    BUSY,
     DONE,
     HEAD_SIZE,
+    LIMITED,
     MATCHED,
     MATCHES,
+    MORE,
     REPLAYS,
     SEARCH_AT,
     SIDE,
@@ -49,6 +52,8 @@ def searched(head: Int64s) -> int:
         if hinders != 0:
             return int(hinders)
         head[DONE] += head[SIDE_KEYS]
+        if head[LIMITED] == 1 and head[DONE] < head[BUSY]:
+            return MORE
     return int(head[MATCHES])
 
 

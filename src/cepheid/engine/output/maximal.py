@@ -59,13 +59,16 @@ def deadlines(bound: BoundQuery, events: EventTable, rows: Int64s) -> Int64s:
 
 def maximal(matches: Matches) -> Matches:
     """The matches that no other one contains."""
+    return matches if len(matches) < 2 else matches.take(np.flatnonzero(are_maximal(matches)))
+
+
+def are_maximal(matches: Matches) -> npt.NDArray[np.bool_]:
+    """Which of the matches no other one contains."""
     if len(matches) < 2:
-        return matches
+        return np.ones(len(matches), bool)
     if any(group.offsets is not None for group in matches.chosen):
-        kept = _maximal_groups(matches)
-    else:
-        kept = _maximal_rows(np.stack([group.rows for group in matches.chosen], axis=1))
-    return matches.take(np.flatnonzero(kept))
+        return _maximal_groups(matches)
+    return _maximal_rows(np.stack([group.rows for group in matches.chosen], axis=1))
 
 
 def _maximal_rows(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

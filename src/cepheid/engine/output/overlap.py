@@ -65,7 +65,7 @@ def find_non_overlapping(
     if ended is not None:
         wanted &= matches.completion > after
     matches, first, last = matches.take(np.flatnonzero(wanted)), first[wanted], last[wanted]
-    kept = _non_overlapping(plan.bound, events, matches, first, last, ended or {})
+    kept = non_overlapping(plan.bound, events, matches, first, last, ended or {})
     kept = kept[matches.completion[kept] > after]
     return matches.take(kept)
 
@@ -112,7 +112,7 @@ def _decided(plan: Plan, events: EventTable, matches: Matches, last: Int64s) -> 
     return events.time[last]
 
 
-def _non_overlapping(
+def non_overlapping(
     bound: BoundQuery, events: EventTable, matches: Matches, first: Int64s, last: Int64s, ended: Ended
 ) -> Int64s:
     """The numbers of the matches that are reported."""

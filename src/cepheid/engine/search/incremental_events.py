@@ -162,13 +162,20 @@ class Reader:
             of_own[: self.known] = self.shared_numbers()
             self.of_own = of_own
 
-    def read(self, table: pa.Table, every_event: bool = False) -> Arrived:
-        """The candidates of a table; or all of its events, where they count though they fill no component."""
+    def read(self, table: pa.Table, every_event: bool = False, of_no_key: int | None = None) -> Arrived:
+        """The candidates of a table; or all of its events, where they count though they fill no component.
+
+        `of_no_key`: the mask of events whose key is NULL; None: these do not count.
+        """
         mask = self._mask_of(table)
         rows = np.arange(len(mask)) if every_event else np.flatnonzero(mask)
         keys = self._keys_of(table, rows)
         if len(keys) and keys.min() < 0:
-            rows, keys = rows[keys >= 0], keys[keys >= 0]
+            if of_no_key is None:
+                rows, keys = rows[keys >= 0], keys[keys >= 0]
+            else:
+                mask[rows[keys < 0]] = of_no_key
+                keys = np.maximum(keys, 0)
         columns = None
         if self._layout.attributes and len(rows):
             columns = fill(self._layout, table, rows, self._plan.bound.schema)

@@ -35,6 +35,7 @@ class Part:
     events: list[Event] | None = None
     table: pa.Table | None = None
     rows: Int64s | None = None  # None: all rows of the table
+    first: int = 0  # of dicts: how many events came before them
     made: pa.Table | None = field(default=None, repr=False)  # of the dicts or rows, if somebody asked for it
     memory: Exported | None = field(default=None, repr=False)  # of the table
 
@@ -54,10 +55,15 @@ class Mark(NamedTuple):
 
 
 class EventLog:
-    """Events, numbered from 0 on."""
+    """Events, numbered from 0 on.
 
-    def __init__(self, schema: pa.Schema, as_table: Callable[[list[Event]], pa.Table]) -> None:
-        self._schema, self._as_table = schema, as_table
+    `row_column` is made for tiebreak="row": of dicts it holds numbers that rise as these came.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, as_table: Callable[[list[Event]], pa.Table], row_column: str | None = None
+    ) -> None:
+        self._schema, self._as_table, self._row_column = schema, as_table, row_column
         self.parts: list[Part] = []
         self.starts: list[int] = []
         self.dicts: list[Event] | None = None  # those of the last part, if it has dicts
@@ -74,11 +80,11 @@ class EventLog:
         """How many events there are."""
         return self._rows if self.dicts is None else self.starts[-1] + len(self.dicts)
 
-    def add_events(self) -> list[Event]:
-        """The list that further dicts are appended to."""
+    def add_events(self, before: int = 0) -> list[Event]:
+        """The list that further dicts are appended to; so many events came before these, kept or not."""
         if self.dicts is None:
             dicts: list[Event] = []
-            self.parts.append(Part(dicts))
+            self.parts.append(Part(dicts, first=before))
             self.starts.append(self._rows)
             self.dicts = dicts
         return self.dicts
@@ -93,7 +99,7 @@ class EventLog:
 
     def copy(self) -> EventLog:
         """Another log of the same events: what is done to it leaves this one as it is."""
-        log = EventLog(self._schema, self._as_table)
+        log = EventLog(self._schema, self._as_table, self._row_column)
         log.parts, log.starts, log._rows, log.held_rows = list(self.parts), list(self.starts), self.rows, self.held_rows
         return log
 
@@ -116,13 +122,21 @@ class EventLog:
         if part.events is not None:
             if part.made is None or part.made.num_rows < len(part.events):
                 known = part.made.num_rows if part.made is not None else 0
-                more = self._as_table(part.events[known:])
+                more = self._read(part, part.events[known:], np.arange(known, len(part.events)))
                 part.made = more if part.made is None else pa.concat_tables([part.made, more])
             return part.made
         assert part.table is not None
         if part.rows is not None:
             part.table, part.rows, part.memory = part.table.take(pa.array(part.rows)), None, None
         return part.table
+
+    def _read(self, part: Part, events: list[Event], places: Int64s) -> pa.Table:
+        """Dicts as a table; they lie at these places of their part."""
+        table = self._as_table(events)
+        if self._row_column is None:
+            return table
+        column = table.schema.get_field_index(self._row_column)
+        return table.set_column(column, self._row_column, pa.array(part.first + places, pa.int64()))
 
     def table(self) -> pa.Table:
         """All events."""
@@ -203,7 +217,7 @@ class EventLog:
         place = bisect_right(self.starts, row) - 1
         part, row = self.parts[place], row - self.starts[place]
         if part.events is not None:
-            return self._as_table([part.events[row]])
+            return self._read(part, [part.events[row]], np.array([row]))
         assert part.table is not None
         return part.table.slice(row if part.rows is None else int(part.rows[row]), 1)
 
@@ -211,7 +225,7 @@ class EventLog:
         if part.events is not None:
             if part.made is not None and part.made.num_rows == len(part.events):
                 return part.made.take(pa.array(rows))
-            return self._as_table([part.events[row] for row in rows.tolist()])
+            return self._read(part, [part.events[row] for row in rows.tolist()], rows)
         assert part.table is not None
         return part.table.take(pa.array(rows if part.rows is None else part.rows[rows]))
 
@@ -249,7 +263,7 @@ class EventLog:
             if kept and parts and parts[-1].events is not None:
                 parts[-1].events.extend(kept)
             elif kept:
-                parts.append(Part(kept))
+                parts.append(Part(kept, first=part.first))
         join(len(which))
         self.parts, self.starts, self._rows, self._placed = parts, [], 0, []
         for part in parts:

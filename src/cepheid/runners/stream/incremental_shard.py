@@ -18,19 +18,21 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.data.matches import MISSING, NEVER, Chosen
+from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.shared import sharing
-from cepheid.engine.data.table import EventTable, ordered
+from cepheid.engine.data.table import ordered
 from cepheid.engine.incremental.alike import Group, Likeness, groups_of, what_is_asked
 from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined
 from cepheid.engine.incremental.intake import Intake
+from cepheid.engine.incremental.linking import UNTIL
 from cepheid.engine.incremental.result_rows import ResultRows, is_ready
 from cepheid.engine.search.incremental_events import FEW, Arrived, KeyNumbers
 from cepheid.plan.explain import retained_text
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.stream import totals
-from cepheid.runners.stream.carried import Pending
+from cepheid.runners.stream.carried import Carried, Pending
+from cepheid.runners.stream.carrying import Carrying, carrying, with_events
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint, Known
@@ -98,9 +100,16 @@ class Resident:
         self.cores: list[Core] = []
         self.groups: list[Group] = []  # the queries that each of them serves
         self.taken = np.zeros(0, bool)  # which events of the last table some query may need
-        self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
+        self._row_column = step.plans[0].bound.schema.row_column if step.plans else None
+        self.log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema), self._row_column)
+        self.carrying: dict[int, Carrying] = {}  # what queries carry besides events whose searches go on
         self._at: ChunkCache | None = None  # where it stands, unless a step was begun since
         self.lay_down(schema.empty_table(), None)
+        self.carrying = {
+            number: carrying(core.plan, step.shipments[number])
+            for number, core in self.search_of.items()
+            if core.form.gives_way
+        }
 
     def __len__(self) -> int:
         return self.log.rows
@@ -117,8 +126,7 @@ class Resident:
     @property
     def searches(self) -> list[Core]:
         """Those of all queries, by their numbers."""
-        found = {number: core for core, group in zip(self.cores, self.groups, strict=True) for number in group.numbers}
-        return [found[number] for number in sorted(found)]
+        return [self.search_of[number] for number in sorted(self.search_of)]
 
     def held(self) -> ChunkCache:
         """What is kept, to go back to. That costs next to nothing: no event is copied."""
@@ -135,6 +143,9 @@ class Resident:
         """Makes everything anew that is made of the events."""
         self.until, self.newest, self.ends = held.until, held.newest, Ends(dict(held.ends))
         table = pa.concat_tables([self.schema.empty_table(), *held.tables()]).combine_chunks()
+        for number, carried in self.carrying.items():
+            carried.go_back(held.until)
+            carried.add_up(self.search_of[number], lambda rows: table.take(pa.array(rows)))
         self.lay_down(table, held.until)
 
     def take(self, fresh: pa.Table | None, until: int | None = None) -> Outcome:
@@ -155,8 +166,7 @@ class Resident:
         after, results = self.until, tuple[tuple[int, pa.RecordBatch], ...]()
         if until is not None and (after is None or until > after):
             self.until = until
-            clock = Clock(until, queries=self.queries)
-            results = (*self.found(after, until), *self.step.closed(self.ends, clock, until))
+            results = (*self.found(after, until), *self.closed(until))
             if len(self) > max(LEAST, 2 * self.kept):
                 self.forget()
         if count and fresh is not None:
@@ -204,7 +214,9 @@ class Resident:
 
     def lay_down(self, table: pa.Table, until: int | None) -> None:
         """Begins anew with these events."""
-        self.log = EventLog(self.schema, self.log._as_table)
+        if self._row_column is not None:
+            table = table.sort_by(self._row_column)  # searches take events as they came
+        self.log = EventLog(self.schema, self.log._as_table, self._row_column)
         shared: dict[tuple[str, ...], KeyNumbers] = {}
         searches: list[tuple[Group, Core]] = []
         for group in groups_of(self.step.plans, self._asked, list(map(self.known_since, range(len(self._asked))))):
@@ -213,6 +225,8 @@ class Resident:
             searches += [(each, self._search(each, shared)) for each in group.alone()] if split else [(group, core)]
         searches.sort(key=lambda each: each[0].numbers[0])  # where each has its own, places are numbers
         self.groups, self.cores = [group for group, _ in searches], [core for _, core in searches]
+        pairs = zip(self.cores, self.groups, strict=True)
+        self.search_of = {number: core for core, group in pairs for number in group.numbers}
         self.intake = Intake(self.cores, list(shared.values()))
         begins = self.step.begins(table)
         arrived = self.read(table) if table.num_rows else []
@@ -247,6 +261,9 @@ class Resident:
         assert self.until is not None
         if not len(self):
             return
+        self._add_up()
+        for carried in self.carrying.values():
+            carried.forget()
         if self.intake.can_drop(len(self)):
             needed = self.intake.needed(self.until, len(self))
             self.log.keep(needed)
@@ -272,7 +289,9 @@ class Resident:
         return tuple(self.told(self.of_queries(self.intake.step(until))))
 
     def of_queries(self, found: Sequence[tuple[int, list[Found]]]) -> list[tuple[int, list[Found]]]:
-        """What searches found, by the number of the query."""
+        """What searches found and queries report, by the number of the query."""
+        if self.carrying:
+            found = [(place, self._reported(place, results)) for place, results in found]
         if len(self.groups) == len(self.step.plans):
             return [each for each in found if each[1]]
         told: list[tuple[int, list[Found]]] = []
@@ -286,11 +305,73 @@ class Resident:
                 told += [(number, [matches]) for number, matches in own]
         return sorted(told, key=itemgetter(0))
 
+    def _reported(self, place: int, results: list[Found]) -> list[Found]:
+        """What a query reports of what its search found."""
+        carried = self.carrying.get(self.groups[place].numbers[0])
+        pushed = [each for each in results if isinstance(each, PushedMatches)]
+        if carried is None or not pushed:
+            return results
+        core = self.cores[place]
+        told = carried.told(joined(pushed), core, self.log, int(core.head[UNTIL]))
+        others: list[Found] = [each for each in results if isinstance(each, Replayed)]
+        return others if told is None else [told, *others]
+
+    @property
+    def closes(self) -> int:
+        """When the next bucket of a query is over whose search goes on."""
+        return min((each.totals.closes for each in self.carrying.values() if each.totals is not None), default=NEVER)
+
+    def closed(self, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
+        """The totals of buckets that are over, of queries that ask for totals."""
+        if not self.step.adds_up():
+            return ()
+        found, clock = list[tuple[int, pa.RecordBatch]](), Clock(until, queries=self.queries)
+        for number, step in enumerate(self._alone):
+            if number not in self.carrying:
+                found += step.closed(self.ends, clock, until)
+            elif (sums := self.carrying[number].totals) is not None:
+                batches = sums.closed(self.search_of[number], self.log.take, until)
+                self.carrying[number].changed |= bool(batches)
+                found += [(self.step.numbers[number], batch) for batch in batches]
+        return tuple(found)
+
+    def _add_up(self) -> None:
+        for number, carried in self.carrying.items():
+            carried.add_up(self.search_of[number], self.log.take)
+
+    def _place(self, number: int) -> int:
+        """Under which number a state has what a query carries."""
+        step = self.step
+        return step.known(Clock(None, queries=self.queries), step.numbers[number], step.shipments[number]).place
+
+    def carry_from(self, store: Carried) -> None:
+        """Goes on from what a state carries for queries whose search goes on."""
+        for number, carried in self.carrying.items():
+            carried.read(store, self._place(number))
+
+    def carry_to(self, store: Carried, until: int | None, every: bool = False) -> None:
+        """Puts down what changed of it, or all."""
+        self._add_up()
+        for number, carried in self.carrying.items():
+            if every or carried.changed:
+                carried.write(store, self._place(number), until)
+            if not every:
+                carried.changed = False
+
     def _replayed(self, number: int, rows: Int64s, after: int, until: int) -> list[pa.RecordBatch]:
         """What the engine of a query finds in a table of some events, as the step over stored chunks does."""
         step = self._alone[number]
         events = ordered(self.log.take(np.sort(rows)), step.plans[0].bound.schema)
-        pending, clock = Pending(self.ends), Clock(None if after == BEGINNING else after, queries=self.queries)
+        clock = Clock(None if after == BEGINNING else after, queries=self.queries)
+        carried = self.carrying.get(number)
+        if carried is not None:
+            before, place = Ends(), self._place(number)
+            carried.write_ends(before, place, after)
+            pending = Pending(before)
+            found = [batch for _, batch in step.found(pending, events, clock, until)]
+            carried.searched_again(before, pending, place, until)
+            return found
+        pending = Pending(self.ends)
         found = [batch for _, batch in step.found(pending, events, clock, until)]
         pending.keep()
         return found
@@ -313,9 +394,8 @@ class Resident:
                 yield place, made[number]
                 continue
             pushed = [each for each in results if isinstance(each, PushedMatches)]
-            if len(pushed) < len(results):
-                yield from ((place, batch) for each in results if isinstance(each, Replayed) for batch in each.batches)
-            elif results:
+            yield from ((place, batch) for each in results if isinstance(each, Replayed) for batch in each.batches)
+            if pushed:
                 yield from ((place, batch) for batch in self._told(number, joined(pushed)))
 
     def _made_together(self, found: Sequence[tuple[int, list[Found]]]) -> dict[int, pa.RecordBatch]:
@@ -357,7 +437,7 @@ class Resident:
         found: list[ResultRows | None] = []
         for plan, worker_plan in zip(self.step.plans, self.step.shipments, strict=True):
             bound, groups = plan.bound, [each.kleene for each in plan.bound.positives]
-            names = worker_plan.plan.bound.schema.names
+            names = worker_plan.plan.bound.schema.whole_names
             own = None
             if bound.returns is None and bound.summary is None:
                 own = ResultRows(self.schema, worker_plan.schema, bound.schema.time, names, groups, bound.is_linear)
@@ -379,18 +459,9 @@ class Resident:
         batch = self.batch_of(number, [pushed])
         if batch is not None:
             return [batch]
-        matches = self.searches[number].matches(pushed)
         # Few of the events are in matches: only these are taken out of the log.
-        rows = np.unique(np.concatenate([chosen.rows for chosen in matches.chosen]))
-        rows = rows[rows != MISSING]
-        events = self.log.take(rows)
-        order = np.argsort(self.step.begins(events), kind="stable")  # they lie as they came
-        places = np.empty(len(rows), np.int64)
-        places[order] = np.arange(len(rows))
-        renumbered = tuple(Chosen(_places(rows, places, chosen.rows), chosen.offsets) for chosen in matches.chosen)
-        in_order = EventTable(events.take(pa.array(order)), order, order)
-        renewed = replace(matches, chosen=renumbered)
-        return list(result_batches(plan.bound, in_order, renewed, worker_plan.schema))
+        events, matches = with_events(plan, self.search_of[number].matches(pushed), self.log.take)
+        return list(result_batches(plan.bound, events, matches, worker_plan.schema))
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
@@ -401,7 +472,9 @@ class Resident:
         packed = encoded(self.table().combine_chunks())
         chunks = (Chunk(0, len(self), len(packed)),) if len(self) else ()
         clock = Clock(self.until, self.newest, None, chunks, queries=self.queries).text(self.fingerprint)
-        return Saved(json.loads(clock), {chunk.number: packed for chunk in chunks}, self.ends.by_query).packed()
+        carried = Ends(dict(self.ends.by_query))
+        self.carry_to(carried, self.until, every=True)
+        return Saved(json.loads(clock), {chunk.number: packed for chunk in chunks}, carried.by_query).packed()
 
     def restore(self, state: bytes) -> None:
         """Goes on from a state that was saved by the same query over the same columns."""
@@ -409,7 +482,11 @@ class Resident:
         clock = Clock.read(json.dumps(saved.clock), self.fingerprint)
         self.until, self.newest, self.queries = clock.until, clock.newest, clock.queries
         gone = {*clock.gone, *map(totals.slot, clock.gone)}
-        self.ends = Ends({place: ended for place, ended in saved.ended.items() if place not in gone})
+        carried = Ends({place: ended for place, ended in saved.ended.items() if place not in gone})
+        self.carry_from(carried)
+        own = {self._place(number) for number in self.carrying}
+        own |= {totals.slot(place) for place in own}
+        self.ends = Ends({place: ended for place, ended in carried.by_query.items() if place not in own})
         tables = [self.step.fitted(table) for table in saved.events()]
         self.lay_down(pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks(), clock.until)
 
@@ -433,9 +510,3 @@ def how_it_is_searched(search: Core) -> list[str]:
     if moments.always:
         return [f"replayed: every call searches again {told}", f"because {form.why}"]
     return [f"replayed: a call searches again {told}, of the keys {when}", f"because {form.why}"]
-
-
-def _places(rows: Int64s, places: Int64s, chosen: Int64s) -> Int64s:
-    """The places of chosen rows among some rows, which are in order."""
-    found: Int64s = places[np.minimum(np.searchsorted(rows, chosen), len(rows) - 1)]
-    return np.where(chosen == MISSING, MISSING, found)

@@ -71,6 +71,7 @@ def rebuilt(step: StreamStep, clock: Clock, store: Store) -> RememberedSearch:
     search = Resident(step, step.schema, Fingerprint(1))
     search.until, search.newest, search.queries = clock.until, clock.newest, clock.queries
     search.lay_down(pa.concat_tables([step.schema.empty_table(), *tables.values()]).combine_chunks(), clock.until)
+    search.carry_from(store)
     spans = {}
     for number, table in tables.items():
         times = np.sort(step.begins(table))
@@ -95,6 +96,7 @@ def run_remembered(
         store.forget(totals.slot(place))
     search = remembered.search
     results = search.take(None if arrived is None else step.fitted(arrived), until).results
+    search.carry_to(store, until)
     chunks = tuple(stored(step, clock, store, arrived, until, remembered))
     matches, behind = sum(batch.num_rows for _, batch in results), 0 if late is None else late.num_rows
     after = replace(clock, newest=newest, until=until, steps=clock.steps + 1, gone=(), chunks=chunks)

@@ -39,28 +39,34 @@ def closed(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of all buckets that are over; parts of them, where other shards have parts, too."""
     for place, number, worker_plan, plan in zip(places, numbers, shipments, plans, strict=True):
-        summary = plan.bound.summary
-        if summary is None:
+        if plan.bound.summary is None:
             continue
         held = store.ended(slot(place))
-        assert worker_plan.events is not None
-        schema = parts_schema(plan.bound, worker_plan.events)
-        if held is None:
-            if until < NEVER or summary.by or summary.every is not None:
-                continue
-            parts = added_up([schema.empty_table()], summary)  # as in SQL: one row, whatever it counts
-        else:
-            parts = decoded_state(held)
-        over, others = closed_by(parts, summary, until)
-        if over.num_rows:
+        batches, others = closed_of(None if held is None else decoded_state(held), plan, worker_plan, until)
+        if others is not None:
             store.end(slot(place), encoded(others.combine_chunks()))
-            over = added_up([over], summary)  # of a state that was put together from several shards
-            if whole_here(plan):
-                batches = as_batches(finished(plan.bound, over, worker_plan.events), worker_plan.schema)
-            else:
-                batches = over.combine_chunks().to_batches()
-            for batch in batches:
-                yield number, batch
+        for batch in batches:
+            yield number, batch
+
+
+def closed_of(
+    parts: pa.Table | None, plan: Plan, worker_plan: WorkerPlan, until: int
+) -> tuple[list[pa.RecordBatch], pa.Table | None]:
+    """The rows of all buckets of a query that are over, and the parts of the others; None: these are as they were."""
+    summary = plan.bound.summary
+    assert summary is not None
+    assert worker_plan.events is not None
+    if parts is None:
+        if until < NEVER or summary.by or summary.every is not None:
+            return [], None
+        parts = added_up([parts_schema(plan.bound, worker_plan.events).empty_table()], summary)  # as in SQL: one row
+    over, others = closed_by(parts, summary, until)
+    if not over.num_rows:
+        return [], None
+    over = added_up([over], summary)  # of a state that was put together from several shards
+    if whole_here(plan):
+        return list(as_batches(finished(plan.bound, over, worker_plan.events), worker_plan.schema)), others
+    return over.combine_chunks().to_batches(), others
 
 
 def whole_here(plan: Plan) -> bool:
