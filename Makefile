@@ -34,28 +34,31 @@ demo: tools
 	@$(BIN)/cepheid demo
 
 # Drawn cases of the engines and of some runners (DRAWN) run as plain Python, where each costs milliseconds, and a few of
-# them compiled, where each new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for
-# the compiled pass only; compiled, `make test` runs the contract of all engines and what is about compiling itself,
-# `make test-all` everything.
+# them compiled, where each new query costs a compilation. Long streams (*_large.py), fitting (test_learn.py) and searches
+# that are stopped (test_stop.py) are for the compiled pass only. Compiled, `make test` runs the contract of all engines
+# and what is about compiling itself, `make test-all` everything.
 # All run beside each other, so that no core waits: for the last kernel to be compiled, or for the JVM, as tests on
 # Spark do half of the time. What is checked and run as plain Python needs no kernels, and begins before they are there.
+# The kernels have one core for themselves, where what they share is compiled once. Tests of one Spark session have one
+# process: a second JVM would have to get warm, too.
 # Kernels of the benchmarks' baselines, which would be compiled for a few small tests, run as plain Python, too.
 DRAWN := $(addprefix tests/runners/test_,incremental_steps.py composition.py) tests/benchmarks/test_baselines.py
-COMPILED := contract jit_fallback stop numba_insides runs_large learn compressed totals maximal value_index
+COMPILED := contract jit_fallback stop numba_insides lazy_large runs_large learn compressed totals maximal value_index
 PYTEST := $(BIN)/pytest -n $(JOBS)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 test: tools
-	@$(MAKE) --no-print-directory $(SYNC) -j 3 kernels lint test-plain test-spark test-local
+	@$(MAKE) --no-print-directory $(SYNC) -j 3 KERNELS=--alone kernels lint test-plain test-spark test-local
 
 test-plain: $(READY)
-	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine $(DRAWN)
+	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' \
+		--ignore=tests/engine/test_stop.py tests/engine $(DRAWN)
 
 test-local: kernels
 	$(PYTEST) --ignore=tests/engine --ignore=tests/spark $(DRAWN:%=--ignore=%)
 	CEPHEID_TEST_PROFILE=compiled $(PYTEST) $(COMPILED:%=tests/engine/test_%.py)
 
 test-spark: kernels
-	$(PYTEST) tests/spark
+	$(PYTEST) --dist loadgroup tests/spark
 
 # For the inner loop: everything as plain Python, so that no kernel need be compiled after a change, and no Spark.
 FAST := src $(addprefix tests/,language plan rows flink runners test_source.py test_wording.py test_errors.py) \
@@ -103,7 +106,7 @@ wheel: $(READY)
 	@ls dist/*.whl
 
 kernels: $(READY)
-	@$(BIN)/python -m cepheid.engine.precompile
+	@$(BIN)/python -m cepheid.engine.precompile $(KERNELS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
