@@ -18,6 +18,7 @@ PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
 READY := .venv/.ready
+CORE := .venv/.core
 
 # Spark starts its Python workers with this interpreter; without it they would be the system's, which lacks the packages.
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
@@ -34,28 +35,32 @@ demo: tools
 	@$(BIN)/cepheid demo
 
 # Drawn cases of the engines and of some runners (DRAWN) run as plain Python, where each costs milliseconds, and a few of
-# them compiled, where each new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for
-# the compiled pass only; compiled, `make test` runs the contract of all engines and what is about compiling itself,
-# `make test-all` everything.
+# them compiled, where each new query costs a compilation. Long streams (*_large.py), fitting (test_learn.py) and searches
+# that are stopped (test_stop.py) are for the compiled pass only. Compiled, `make test` runs the contract of all engines
+# and what is about compiling itself, `make test-all` everything.
 # All run beside each other, so that no core waits: for the last kernel to be compiled, or for the JVM, as tests on
 # Spark do half of the time. What is checked and run as plain Python needs no kernels, and begins before they are there.
+# The kernels have one core for themselves, where what they share is compiled once: they begin when there is what they
+# need, before pip has the rest, and what runs beside them is nice to them, since most tests wait for them. Tests of one
+# Spark session have one process: a second JVM would have to get warm, too.
 # Kernels of the benchmarks' baselines, which would be compiled for a few small tests, run as plain Python, too.
 DRAWN := $(addprefix tests/runners/test_,incremental_steps.py composition.py) tests/benchmarks/test_baselines.py
-COMPILED := contract jit_fallback stop numba_insides runs_large learn compressed totals maximal value_index
+COMPILED := contract jit_fallback stop numba_insides lazy_large runs_large learn compressed totals maximal value_index
 PYTEST := $(BIN)/pytest -n $(JOBS)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
-test: tools
-	@$(MAKE) --no-print-directory $(SYNC) -j 3 kernels lint test-plain test-spark test-local
+test: $(CORE)
+	@$(MAKE) --no-print-directory $(SYNC) -j 3 KERNELS=--alone NICE='nice -n 10' kernels tools lint test-plain test-spark test-local
 
 test-plain: $(READY)
-	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine $(DRAWN)
+	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(NICE) $(PYTEST) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' \
+		--ignore=tests/engine/test_stop.py tests/engine $(DRAWN)
 
-test-local: kernels
+test-local: $(READY) kernels
 	$(PYTEST) --ignore=tests/engine --ignore=tests/spark $(DRAWN:%=--ignore=%)
 	CEPHEID_TEST_PROFILE=compiled $(PYTEST) $(COMPILED:%=tests/engine/test_%.py)
 
-test-spark: kernels
-	$(PYTEST) tests/spark
+test-spark: $(READY) kernels
+	$(PYTEST) --dist loadgroup tests/spark
 
 # For the inner loop: everything as plain Python, so that no kernel need be compiled after a change, and no Spark.
 FAST := src $(addprefix tests/,language plan rows flink runners test_source.py test_wording.py test_errors.py) \
@@ -66,14 +71,14 @@ check: tools
 fast: $(READY)
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) -m "not slow and not spark" $(FAST)
 
-test-all: lint kernels security
+test-all: $(READY) lint kernels security
 	CEPHEID_KILLS=100 $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine/test_contract.py tests/engine
 	CEPHEID_TEST_PROFILE=compiled-thorough $(BIN)/pytest -n $(JOBS) tests/engine/test_contract.py tests/engine/test_drawn_expressions.py
 
 # Properties first, then cells of the matrix in memory and on Spark; what is found is in build/verification.
-verify: kernels
+verify: $(READY) kernels
 	@$(BIN)/python tests/verification/run.py --minutes $$(($(MINUTES) / 2)); failed=$$?; \
 	$(BIN)/python tests/verification/fill.py --minutes $$(($(MINUTES) / 4)) || failed=1; \
 	$(BIN)/python tests/verification/fill.py --minutes $$(($(MINUTES) / 4)) --spark || failed=1; \
@@ -102,13 +107,13 @@ wheel: $(READY)
 	@CEPHEID_KERNELS=build/kernels/cepheid $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
-kernels: $(READY)
-	@$(BIN)/python -m cepheid.engine.precompile
+kernels: $(CORE)
+	@$(BIN)/python -m cepheid.engine.precompile $(KERNELS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --quiet --check .
-	$(BIN)/mypy --strict src
+	$(NICE) $(BIN)/mypy --strict src
 	$(BIN)/lint-imports
 
 format: $(READY)
@@ -142,12 +147,18 @@ tools: $(READY)
 	else java="no Java found: install Java 17 or newer (Debian: openjdk-17-jre-headless) for everything that uses Spark"; fi; \
 	printf '%s, %s\n' "$$($(BIN)/python --version)" "$$java"
 
-# Without --no-compile pip compiles 9,000 modules, of which few are ever imported, for a third of its time.
-$(READY): pyproject.toml constraints.txt
+# What kernels need first, then the rest. Without --no-compile pip compiles 9,000 modules, of which few are ever imported,
+# for a third of its time.
+INSTALL := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
+$(CORE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Cepheid needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...")'
 	@echo "Building .venv from constraints.txt (some minutes the first time) ..."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(INSTALL) -e .
+	@touch $@
+
+$(READY): $(CORE)
+	@$(INSTALL) -e '.[dev]'
 	@touch $@
 
 clean:

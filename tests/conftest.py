@@ -1,5 +1,6 @@
 """Settings shared by all tests."""
 
+import gc
 import os
 import sys
 
@@ -28,3 +29,11 @@ os.environ.setdefault("CEPHEID_COMPILE", "always")
 # Spark starts its workers with whatever `python3` is, unless told.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+# Modules and collected tests stay until the end. Python need not look for garbage among them again and again.
+gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()

@@ -57,14 +57,16 @@ def modules() -> dict[Path, ast.Module]:
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[ast.stmt, str, list[str]]]:
+@cache
+def imports(tree: ast.AST) -> list[tuple[ast.stmt, str, list[str]]]:
     """Every import with the module and the names taken from it."""
+    found: list[tuple[ast.stmt, str, list[str]]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            yield node, node.module or "", [each.name for each in node.names]
+            found.append((node, node.module or "", [each.name for each in node.names]))
         elif isinstance(node, ast.Import):
-            for each in node.names:
-                yield node, each.name, []
+            found += [(node, each.name, []) for each in node.names]
+    return found
 
 
 def inside_functions(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:

@@ -164,10 +164,11 @@ def by_drawing(items: list[SegmentItem], elapsed: float, remaining: float, size:
 @pytest.mark.parametrize(
     ("items", "elapsed", "remaining"),
     [
-        (
+        pytest.param(
             [awaited(LogNormal(3, 1, 0.9), 0.3), awaited(Gamma(3, 20, 0.9), 0.3), awaited(Weibull(2, 50, 0.8), 0.2)],
             80,
             300,
+            marks=pytest.mark.slow,
         ),
         ([negated(Exponential(100, 0.5), 0.2), awaited(Gamma(3, 20, 0.9), 0.1)], 40, 150),
         (

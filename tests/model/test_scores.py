@@ -157,6 +157,10 @@ def three(shape):
     return shape.count("P") == 3
 
 
+def some(shape):
+    return shape in ("PPP", "NPNPP")
+
+
 def check(items, scoring, spans):
     table = score_table(items, WINDOW, scoring)
     assert table.error_bound <= TOLERANCE
@@ -167,14 +171,21 @@ def check(items, scoring, spans):
 
 
 @pytest.mark.parametrize("scoring", ["exact", "paper"])
-@pytest.mark.parametrize("items", cases(EXPONENTIAL, 3, bool) + cases(UNIFORM, 2, bool))
+@pytest.mark.parametrize("items", cases(EXPONENTIAL, 2, bool) + cases(EXPONENTIAL, 3, some) + cases(UNIFORM, 2, bool))
 def test_scores_match_nested_quadrature(items, scoring):
     check(items, scoring, [17.3, 145.5])
 
 
-@pytest.mark.parametrize("items", cases(UNIFORM, 3, lambda shape: shape in ("PPP", "NPPP", "NPNPP")))
+@pytest.mark.parametrize("items", cases(UNIFORM, 3, some))
 def test_three_missing_with_uniform_gaps(items):
     check(items, "exact", [117.0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scoring", ["exact", "paper"])
+@pytest.mark.parametrize("items", cases(EXPONENTIAL, 3, three))
+def test_three_missing_with_exponential_gaps_everywhere(items, scoring):
+    check(items, scoring, [17.3, 145.5])
 
 
 @pytest.mark.slow

@@ -1,11 +1,12 @@
 """What numba need not do again and again while it compiles kernels.
 
-More than half of the time that kernels take to compile is numba's own, in Python. Much of that is spent on four things:
+More than half of the time that kernels take to compile is numba's own, in Python. Much of that is spent on five things:
 
 - It compares the options of compilers value by value, a hundred thousand times for a search.
 - To type `a[i]` it tries a hundred functions that do not fit, each time.
 - To say which shapes differ, an assignment to a slice compiles functions that put texts together.
 - Every function that it compiles measures the time of all that are compiled inside it.
+- Python looks for garbage among a million objects that are all in use.
 
 The code is the same but for assignments to slices: their error no longer names the shapes.
 All is as numba has it again when a kernel is compiled, so that functions of users are compiled as ever.
@@ -13,6 +14,7 @@ All is as numba has it again when a kernel is compiled, so that functions of use
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +25,7 @@ from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.extending import overload
 from numba.np import arrayobj
 
+GARBAGE = (50_000, 20, 50)  # so many new objects, and so many searches among them, before Python looks for garbage
 _call_type: Any = types.BaseFunction.get_call_type
 _is_equal: Any = TargetConfig.__eq__
 _hashes: dict[Any, int] = {}  # by class of options
@@ -41,11 +44,15 @@ def quicker() -> Iterator[None]:
     )
     with global_compiler_lock:
         before = [(where, name, getattr(where, name)) for where, name, _ in changes]
+        thresholds = gc.get_threshold()
         try:
+            if thresholds[0] and thresholds < GARBAGE:  # 0: somebody has it switched off
+                gc.set_threshold(*GARBAGE)
             for where, name, value in changes:
                 setattr(where, name, value)
             yield
         finally:
+            gc.set_threshold(*thresholds)
             for where, name, value in before:
                 setattr(where, name, value)
 
