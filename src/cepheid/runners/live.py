@@ -110,7 +110,7 @@ class Live(LiveFace):
         tables = [self.reader.read([each]).table if type(each) is dict else each for each in tied]
         ties = ties.pass_by(fast.events - sum(table.num_rows for table in tables))
         if tables:
-            ties = ties.take(pa.concat_tables(tables), None, held.until)
+            ties = ties.take(pa.concat_tables([table.select(ties.names) for table in tables]), None, held.until)
         numbers = state.numbers
         numbers = replace(numbers, events=numbers.events + fast.events, matches=numbers.matches + fast.matches)
         self._state = LiveState(held, ties, numbers, back=fast.back or state.back, mark=state.mark)

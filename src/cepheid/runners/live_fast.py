@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.budget import within_budget
+from cepheid.engine.data.table import times_of
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental.arrow_memory import exported
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, LAST_ROW, LAST_TIME, RISES, SOME_RISE, TypeNumbers
@@ -131,6 +132,7 @@ class FastDoor:
         self.counts_ties = ties.counts
         door[d.TIES] = int(ties.counts)
         self._note_recent([], self.newest)  # the long way knows the events of that time
+        resident.log.counted = resident.log.rows
         door[d.TOLD] = door[d.EVENTS] = door[d.HALF] = 0
         self.back, self.tied, self.broken = None, [], False
         self._look_at_log()
@@ -150,7 +152,17 @@ class FastDoor:
         resident = self.resident
         if self.events:
             resident.until, resident.newest = self._until(self.newest), self.newest
+        if self.counts_ties and self.delay and resident.until is not None:
+            return self._tied_of_delay(resident.until)
         return [each[0].slice(each[1], 1) if type(each) is tuple else each for each in (*self.tied, *self.recent)]
+
+    def _tied_of_delay(self, until: int) -> list[Any]:
+        """The same where events of some earlier times may still come: all of these times, and what was tied before."""
+        log, name = self.resident.log, self.time
+        tables = [self.reader.read([each]).table if type(each) is dict else each for each in self.tied]
+        before = [table.filter(pa.array(times_of(table, name) <= until)) for table in tables]
+        fresh = log.take(np.arange(log.counted, log.rows))
+        return [*before, fresh.filter(pa.array(times_of(fresh, name) > until))]
 
     def _look_at(self, cores: list[Core]) -> None:
         """New searches: which of them want events of which types?"""

@@ -161,6 +161,11 @@ class LiveTies:
         """Is there a query that asks which of two events came first?"""
         return bool(self._watch.plans)
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns that decide of an event whether it is tied."""
+        return self._watch.names
+
     def pass_by(self, events: int) -> LiveTies:
         """With some events more, of which none is tied."""
         counted = self._counted

@@ -69,6 +69,7 @@ class EventLog:
         self.dicts: list[Event] | None = None  # those of the last part, if it has dicts
         self._rows = 0  # up to the end of the last part, if it is a table
         self.held_rows = 0  # of tables, those included that nobody needs
+        self.counted = 0  # rows whose ties are counted elsewhere
         self._make_places(64)  # where parts lie, as `ResultRows` reads it...
         self._placed: list[tuple[Exported | None, Int64s | None]] = []  # ... of the parts that it is known of
 
@@ -101,6 +102,7 @@ class EventLog:
         """Another log of the same events: what is done to it leaves this one as it is."""
         log = EventLog(self._schema, self._as_table, self._row_column)
         log.parts, log.starts, log._rows, log.held_rows = list(self.parts), list(self.starts), self.rows, self.held_rows
+        log.counted = self.counted
         return log
 
     # --- going back ---------------------------------------------------------------------------------------------------
@@ -247,6 +249,7 @@ class EventLog:
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Forgets all other events; the parts are new ones, so that marks stay what they were."""
         parts, self.held_rows = list[Part](), 0
+        self.counted = int(np.count_nonzero(which[: self.counted]))
         begin = 0  # of tables that follow each other
 
         def join(end: int) -> None:
