@@ -115,6 +115,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"tiebreak": ["x", "event"]},
     {"tiebreak": "row"},
     {"tiebreak": ["x", "row"]},
+    {"tiebreak": "k"},
     {"timeout": 60.0},
 ]
 
@@ -239,6 +240,18 @@ def test_several_queries_find_what_a_batch_finds(data: Any, shapes: list[str], t
     batches = in_batches(data.draw, table, delay, most=6)
     expected = cepheid.match(pa.concat_tables(batches), queries, **options)
     assert sorted(followed(data, queries, batches, delay, **options)) == rows_of(expected)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+@pytest.mark.parametrize("key", ["", "WHERE [id] "])
+def test_a_window_of_events_counts_those_that_a_tiebreak_puts_first(key: str) -> None:
+    """By a column that kernels do not compare: the engine counts the events that precede another at one time."""
+    rows = [(12, "A", 2.5), (12, "A", 1.0), (12, "B", 1.0), (17, "C", None), (17, "B", None), (17, "B", 1.0)]
+    events = [{"ts": time, "type": kind, "id": 1, "y": y, "event": n} for n, (time, kind, y) in enumerate(rows)]
+    schema = {"ts": int, "type": str, "id": int, "y": float, "event": int}
+    live = cepheid.live(f"PATTERN SEQ(A a, B b) {key}WITHIN 2 EVENTS", schema, tiebreak="y")
+    found = [match for event in events for match in live.send(event)] + live.finish()
+    assert [(match["a"]["event"], match["b"]["event"]) for match in found] == [(0, 4)]
 
 
 @pytest.mark.parametrize("shape", SHAPES | OUTPUTS)

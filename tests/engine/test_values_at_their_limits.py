@@ -139,6 +139,14 @@ def test_tiebreakers_of_every_kind(ties: pa.Array, engine: str) -> None:
     assert cepheid.match(events, "PATTERN SEQ(A a, B b) WITHIN 10", tiebreak="k", engine=engine).num_rows == 1
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.date32(), pa.duration("us")], ids=str)
+def test_a_table_without_events_has_no_ties(kind: pa.DataType) -> None:
+    schema = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("k", kind)])
+    query = "PATTERN SEQ(A a, B b) WITHIN 10"
+    assert not cepheid.match(schema.empty_table(), query, tiebreak="k").num_rows
+    assert not cepheid.live(query, schema, tiebreak="k").finish()
+
+
 @pytest.mark.parametrize("engine", ["reference", "auto"])
 def test_views_are_text(engine: str) -> None:
     events = pair(k=pa.array(["x", "x"], pa.string_view()))

@@ -142,6 +142,8 @@ def _ranks(length: int, columns: list[Int64s]) -> Int64s:
 
 
 def _codes(column: pa.ChunkedArray) -> Int64s:
+    if not len(column):  # Arrow makes no dictionary of dates or durations without any
+        return np.empty(0, np.int64)
     codes = pc.fill_null(pc.dictionary_encode(sortable(column)).combine_chunks().indices, -1)
     values: Int64s = codes.to_numpy(zero_copy_only=False).astype(np.int64)
     return values
