@@ -54,6 +54,7 @@ from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, search_at
 from cepheid.engine.kernels.objects import (
     KIND,
+    MEMORY,
     PythonObject,
     address,
     clear_error,
@@ -99,10 +100,11 @@ RELEASES, HOLDS = range(2)  # how an event is taken in: HOLDS releases nothing, 
 NEEDS_TEXT, NEEDS_OWN_KIND, NEEDS_KEY, OUT_OF_ORDER, NO_MEMORY, PAUSED, HINDERED = -5, -6, -7, -8, -9, -10, -20
 UNTIL_A_PAUSE, MOST_GATHERED = 1 << 12, 256  # rows
 # Of rows that are handed over, behind the numbers of `table_door`: times, the next one and how many there are, where
-# those are noted that are in the log, and how many these are; columns of fractions, and the column of the time.
+# those are noted that are in the log, and how many these are; columns of fractions, and the column of the time; the
+# first and the last time, and the addresses of the door and of these numbers.
 TIMES_AT, NEXT_ROW, ROWS_GIVEN, KEPT_AT, KEPT_ROWS, FRACTIONS_AT, FRACTION_COLUMNS = range(TABLE_SIZE, TABLE_SIZE + 7)
-TIME_COLUMN, FIRST_TIME, LATEST_TIME, DOOR_AT = range(TABLE_SIZE + 7, TABLE_SIZE + 11)
-GIVEN_SIZE = TABLE_SIZE + 11
+TIME_COLUMN, FIRST_TIME, LATEST_TIME, DOOR_AT, GIVEN_AT = range(TABLE_SIZE + 7, TABLE_SIZE + 12)
+GIVEN_SIZE = TABLE_SIZE + 12
 
 
 @borrowing
@@ -352,9 +354,13 @@ def are_plain_rows(given: Int64s) -> bool:
 
 
 @kernel
-def checked_rows(given_at: int) -> int:
-    """1 if rows can be taken in as they are."""
-    given = int64_row(given_at, GIVEN_SIZE)
+def checked_rows(numbers: PythonObject, pattern_at: int, batch_at: int, rows: int) -> int:
+    """Writes down so many rows of a batch, as a pattern says; 1 if they can be taken in as they are."""
+    at = int64_row(address(numbers) + MEMORY, 1)[0]
+    given, pattern = int64_row(at, GIVEN_SIZE), int64_row(pattern_at, GIVEN_SIZE)
+    for place in range(GIVEN_SIZE):
+        given[place] = pattern[place]
+    given[GIVEN_AT], given[BATCH_AT], given[ROWS_GIVEN], given[KEPT_AT] = at, batch_at, rows, at + 8 * GIVEN_SIZE
     return 1 if are_plain_rows(given) else 0
 
 

@@ -94,13 +94,13 @@ class PatternEvents(DictColumns):
         self._place("seen", np.zeros((seen, 2), np.int64), p.SEEN_AT, p.SEEN)
         fractions = [name for name in self.log_names if self._schema.field(name).type == pa.float64()]
         columns, of_fractions = (self.table_columns(names, self.log_names) for names in (self.columns_read, fractions))
-        self._kept["of tables"] = columns, of_fractions
+        self.of_tables = columns, of_fractions
         head = np.zeros(p.GIVEN_SIZE, np.int64)
         head[NUMBERS_AT] = self._numbers.ctypes.data
         head[TRUE], head[FALSE], head[p.TIME_COLUMN] = id(True), id(False), self.log_names.index(self.time)
         head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
         head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = of_fractions.ctypes.data, len(of_fractions)
-        self.of_rows = head
+        self._kept["of rows"], self._of_rows_at = head, int(head.ctypes.data)
 
     def add_kind(self, bits: int, kind: int, begins: bool) -> None:
         """A kind of events that is new."""
@@ -148,7 +148,7 @@ class PatternEvents(DictColumns):
 
     def newest_waiting(self) -> int:
         """The latest time of a dict that waits."""
-        first, last = int(self.door[p.RING_FIRST]), int(self.door[p.RING_LAST])
+        first, last = self.door[p.RING_FIRST], self.door[p.RING_LAST]
         return int(self._kept["ring"][last - 1, 0]) if last > first else -d.FAR
 
     # --- rows of tables ---------------------------------------------------------------------------------------------
@@ -161,8 +161,11 @@ class PatternEvents(DictColumns):
         memory = exported(shown)
         if memory is None:
             return None
-        given = GivenRows(self, table, shown, memory)
-        return given if self._check_rows(given.at) == 1 else None
+        number = shown.num_rows
+        numbers = np.empty(p.GIVEN_SIZE + number, np.int64)  # in one piece: to ask for an address takes a microsecond
+        if self._check_rows(numbers, self._of_rows_at, memory.at, number) != 1:
+            return None
+        return GivenRows(self, table, shown, memory, numbers)
 
     def release_rows(self, given: GivenRows) -> int:
         """Takes in the rows that the watermark has passed: what `rows_released` returns."""
@@ -173,24 +176,16 @@ class PatternEvents(DictColumns):
 class GivenRows:
     """Rows of a table, some of which may wait. The log has the columns of the table that are shown."""
 
-    def __init__(self, events: PatternEvents, table: pa.Table, shown: pa.Table, memory: Exported) -> None:
-        self.table, self.shown, self.memory, number = table, shown, memory, table.num_rows
-        self._columns, self._names = events._kept["of tables"], events.columns_read
-        numbers = np.empty(p.GIVEN_SIZE + number, np.int64)  # in one piece: to ask for an address takes a microsecond
-        numbers[: p.GIVEN_SIZE] = events.of_rows
-        self._rows, self.head, self.at = numbers[p.GIVEN_SIZE :], numbers.data, int(numbers.ctypes.data)
-        self.head[BATCH_AT], self.head[p.ROWS_GIVEN] = memory.at, number
-        self.head[p.KEPT_AT] = self.at + 8 * p.GIVEN_SIZE
+    __slots__ = ("_columns", "_names", "at", "first", "head", "last", "memory", "part", "rows", "shown", "table")
 
-    @property
-    def first(self) -> int:
-        """The time of the first row."""
-        return self.head[p.FIRST_TIME]
-
-    @property
-    def last(self) -> int:
-        """The time of the last row."""
-        return self.head[p.LATEST_TIME]
+    def __init__(
+        self, events: PatternEvents, table: pa.Table, shown: pa.Table, memory: Exported, numbers: Int64s
+    ) -> None:
+        self.table, self.shown, self.memory = table, shown, memory
+        self._columns, self._names = events.of_tables, events.columns_read
+        self.rows, self.head = numbers[p.GIVEN_SIZE :], numbers.data  # which of them are in the log, and the rest
+        self.at, self.first, self.last = self.head[p.GIVEN_AT], self.head[p.FIRST_TIME], self.head[p.LATEST_TIME]
+        self.part: Any = None  # of the log, if some rows are there
 
     @property
     def next(self) -> int:
@@ -214,8 +209,7 @@ class GivenRows:
         """The first row that waits: the columns that the search reads."""
         return {name: self.table.column(name)[self.next].as_py() for name in self._names}
 
-    def taken(self) -> Int64s:
-        """The rows that have gone into the log since the last call."""
-        number = self.head[p.KEPT_ROWS]
-        self.head[p.KEPT_ROWS] = 0
-        return self._rows[:number].copy()
+    @property
+    def taken(self) -> int:
+        """How many rows have gone into the log."""
+        return self.head[p.KEPT_ROWS]

@@ -30,7 +30,7 @@ from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
 from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
 from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
 from cepheid.engine.incremental.result_rows import find, make
-from cepheid.engine.incremental.row_measures import find_values, make_dicts, make_values, measure
+from cepheid.engine.incremental.row_measures import make_values, measure_dicts, measure_values
 from cepheid.engine.incremental.row_push import (
     AHEAD,
     ALL_DONE,
@@ -177,13 +177,12 @@ __all__ = [
     "check_rows",
     "drop",
     "find",
-    "find_values",
     "forget",
     "go_on",
     "make",
-    "make_dicts",
     "make_values",
-    "measure",
+    "measure_dicts",
+    "measure_values",
     "pass_windows",
     "push_rows",
     "release_rows",

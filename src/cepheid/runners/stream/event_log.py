@@ -35,6 +35,7 @@ class Part:
     events: list[Event] | None = None
     table: pa.Table | None = None
     rows: Int64s | None = None  # None: all rows of the table
+    used: int | None = None  # the first so many of `rows`; None: all of them
     made: pa.Table | None = field(default=None, repr=False)  # of the dicts or rows, if somebody asked for it
     memory: Exported | None = field(default=None, repr=False)  # of the table
 
@@ -42,7 +43,9 @@ class Part:
         if self.events is not None:
             return len(self.events)
         assert self.table is not None
-        return self.table.num_rows if self.rows is None else len(self.rows)
+        if self.rows is None:
+            return self.table.num_rows
+        return len(self.rows) if self.used is None else self.used
 
 
 class Mark(NamedTuple):
@@ -91,10 +94,26 @@ class EventLog:
         self.dicts, self._rows = None, before + len(part)
         self.held_rows += table.num_rows
 
+    def add_some(self, table: pa.Table, rows: Int64s, used: int, memory: Exported) -> Part:
+        """The first so many of some rows of a table, in their order; `add_more` adds others."""
+        part, before = Part(None, table, rows, used, None, memory), self.rows
+        self.parts.append(part)
+        self.starts.append(before)
+        self.dicts, self._rows = None, before + used
+        self.held_rows += table.num_rows
+        return part
+
+    def add_more(self, part: Part, used: int) -> None:
+        """The first so many rows of what was added last: some of them are there."""
+        assert part is self.parts[-1] and part.used is not None and part.rows is not None, "others came behind it"
+        self._rows += used - part.used
+        part.used = used
+
     def copy(self) -> EventLog:
         """Another log of the same events: what is done to it leaves this one as it is."""
         log = EventLog(self._schema, self._as_table)
         log.parts, log.starts, log._rows, log.held_rows = list(self.parts), list(self.starts), self.rows, self.held_rows
+        log._rows_of = self._rows_of  # it takes longer to make than to use once
         return log
 
     # --- going back ---------------------------------------------------------------------------------------------------
@@ -121,7 +140,9 @@ class EventLog:
             return part.made
         assert part.table is not None
         if part.rows is not None:
-            part.table, part.rows, part.memory = part.table.take(pa.array(part.rows)), None, None
+            if part.used != part.table.num_rows:
+                part.table, part.memory = part.table.take(pa.array(part.rows[: len(part)])), None
+            part.rows = part.used = None
         return part.table
 
     def table(self) -> pa.Table:
@@ -179,7 +200,8 @@ class EventLog:
     def places(self) -> tuple[int, int]:
         """How many parts there are, and the address of what is known of them (`ResultRows`), until the next change."""
         known = len(self._placed)
-        for start, part in zip(self.starts[known:], self.parts[known:], strict=True):
+        while known < len(self.parts):
+            start, part = self.starts[known], self.parts[known]
             if OF_PART * known == len(self._places):
                 before = self._places
                 self._make_places(2 * known)

@@ -9,10 +9,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import row_measures as m
 from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.result_rows import (
@@ -84,8 +82,8 @@ class RowResults:
         self._scalars = None if self.is_plain else self._as_scalars()
         self._ask(program)
         self._describe(log, names)
-        entries = (m.measure, m.find_values, m.make_values, m.make_dicts)
-        self._measure, self._find, self._make, self._make_dicts = (each.direct() for each in entries)
+        entries = (m.measure_values, m.make_values, m.measure_dicts)
+        self._measure_values, self._make, self._measure_dicts = (each.direct() for each in entries)
 
     def _as_scalars(self) -> list[Callable[[Values], Any]] | None:
         """What the columns of the result compute from the values of a row; None: Arrow computes some of them."""
@@ -109,7 +107,7 @@ class RowResults:
         asked[m.SPECS_AT], asked[m.SETS_AT], asked[m.EXCLUDED_AT] = (each.ctypes.data for each in self._kept)
         asked[m.EACH_ROW] = int(clause.rows is not RowsPerMatch.ONE)
         asked[m.OMITS_EMPTY] = int(clause.rows is RowsPerMatch.ALL_OMIT_EMPTY)
-        self._shown = np.zeros((0, len(self.leaves)), np.int64)
+        self._asked_at, self._each_row = int(asked.ctypes.data), bool(asked[m.EACH_ROW])
 
     def _describe(self, log: pa.Schema, names: list[str]) -> None:
         """Says where values are copied from, and what they are called."""
@@ -127,6 +125,8 @@ class RowResults:
         head[COLUMNS], head[COLUMNS_AT], head[PART_RELEASE] = len(columns), columns.ctypes.data, RELEASE_OF_PART
         head[m.NAMES_AT], head[m.NAMES], head[m.NOTHING] = memory.at, id(texts), id(None)
         head[m.COLUMN_NAMES_AT] = addresses.ctypes.data
+        self._numbers, self._head_at = head.data, int(head.ctypes.data)  # which Python writes in half the time
+        self._make_room(FEW)
 
     @classmethod
     def of(cls, clause: BoundClause, program: Program, log: pa.Schema, result: pa.Schema) -> RowResults | None:
@@ -153,29 +153,31 @@ class RowResults:
 
     def fits(self, core: RowCore) -> bool:
         """Can what is found be shown by kernels?"""
-        return self.asked[m.EACH_ROW] == 0 or bool(core.batch[STEPS_FOUND] <= MANY_ROWS)
+        return not self._each_row or core.numbers_of_batch[STEPS_FOUND] <= MANY_ROWS
 
     def table(self, core: RowCore, log: EventLog) -> pa.Table:
         """What is found as a table."""
-        shown, head = self._places(core), self.head
-        rows = len(shown)
-        if not rows:
-            return self.result.empty_table()
+        self._look_at(core)
+        head = self._numbers
         head[PARTS], head[PARTS_AT] = log.places()
-        found = np.empty((rows * len(self.leaves), 2), np.int64)
-        words = self._find(head, shown, rows, found)
+        words = self._measure_values(core.batch_at, self._asked_at, self._head_at)
+        if not head[m.ROWS_SHOWN]:
+            return self.result.empty_table()
         if words < 0:
-            return self._computed(pa.RecordBatch.from_pylist(self._one_by_one(log, shown), self.schema))
-        return self._computed(made_batch(head, words, self.schema, lambda: self._make(head, shown, rows, found)))
+            return self._computed(pa.RecordBatch.from_pylist(self._one_by_one(log), self.schema))
+        return self._computed(made_batch(self.head, words, self.schema, self._make_batch))
+
+    def _make_batch(self) -> int:
+        filled: int = self._make(self._head_at)
+        return filled
 
     def dicts(self, core: RowCore, log: EventLog) -> list[Event]:
         """What is found as dicts."""
-        shown, head, made = self._places(core), self.head, list[Event]()
-        dicts = log.dicts
-        head[m.FIRST_DICT] = log.rows if dicts is None else log.starts[-1]
-        head[m.DICTS] = id(dicts)
-        if self._make_dicts(made, head, shown, len(shown)) < 0:
-            made = self._one_by_one(log, shown)
+        self._look_at(core)
+        made, dicts, head = list[Event](), log.dicts, self._numbers
+        head[m.FIRST_DICT], head[m.DICTS] = log.rows if dicts is None else log.starts[-1], id(dicts)
+        if self._measure_dicts(made, core.batch_at, self._asked_at, self._head_at) < 0:
+            made = self._one_by_one(log)
         if self.is_plain:
             return made
         if self._scalars is not None and len(made) <= FEW:
@@ -184,20 +186,23 @@ class RowResults:
             return [{name: compute(row) for name, compute in columns} for row in values]
         return self._computed(pa.RecordBatch.from_pylist(made, self.schema)).to_pylist()  # type: ignore[no-any-return]
 
-    def _places(self, core: RowCore) -> npt.NDArray[np.int64]:
-        """For each row of the result what it shows; that is told now."""
-        most = int(core.batch[FOUND])
-        if self.asked[m.EACH_ROW]:
-            most += int(core.batch[STEPS_FOUND])
+    def _look_at(self, core: RowCore) -> None:
+        """Makes room for what is found."""
+        batch = core.numbers_of_batch
+        most = batch[FOUND] + batch[STEPS_FOUND] if self._each_row else batch[FOUND]
         if most > len(self._shown):
-            self._shown = np.zeros((2 * most, self._shown.shape[1]), np.int64)
-            self.asked[m.SHOWN_AT] = self._shown.ctypes.data
-        return self._shown[: self._measure(core.batch, self.asked)]
+            self._make_room(2 * most)
 
-    def _one_by_one(self, log: EventLog, shown: Int64s) -> list[Event]:
+    def _make_room(self, rows: int) -> None:
+        """Room for so many rows of the result, and for where their values lie; it is used during a call alone."""
+        values = len(self.leaves)
+        self._shown, self._found = np.zeros((rows, values), np.int64), np.zeros((rows * values, 2), np.int64)
+        self.head[m.ROWS_SHOWN_AT], self.head[m.VALUES_FOUND_AT] = self._shown.ctypes.data, self._found.ctypes.data
+
+    def _one_by_one(self, log: EventLog) -> list[Event]:
         """The same for rows that came as dicts and in tables."""
         made, names = [], self.schema.names
-        for places in shown.tolist():
+        for places in self._shown[: self._numbers[m.ROWS_SHOWN]].tolist():
             row: Event = dict.fromkeys(names)
             for name, leaf, place in zip(names, self.leaves, places, strict=True):
                 if place >= 0 and leaf.column is not None:

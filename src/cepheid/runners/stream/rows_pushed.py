@@ -153,8 +153,7 @@ class RowTakesEvents:
         """The rows of the result that are decided, as dicts or as a table."""
         pushed = self.pushed
         core = pushed.core
-        number = int(core.batch[r.FOUND])
-        if number > pushed.most:
+        if core.numbers_of_batch[r.FOUND] > pushed.most:
             check_matches(core.matches_found, pushed.most)
         results = self.results
         if results is not None and results.fits(core):
