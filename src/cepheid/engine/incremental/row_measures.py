@@ -215,7 +215,7 @@ def new_numbers(head: Int64s, shown: Int64Rows, value: int, rows: int) -> int:
     return array
 
 
-@borrowing
+@kernel
 def shown_rows(head: Int64s, rows: int) -> Int64Rows:
     """What is noted of so many rows."""
     return int64_rows(head[ROWS_SHOWN_AT], rows, head[COLUMNS])
