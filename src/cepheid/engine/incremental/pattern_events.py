@@ -15,7 +15,6 @@ from cepheid.engine.incremental.arrow_memory import Exported, exported
 from cepheid.engine.incremental.dict_events import DictColumns
 from cepheid.engine.incremental.one_event import OneEvent
 from cepheid.engine.incremental.table_door import (
-    BATCH_AT,
     FALSE,
     NUMBERS_AT,
     TABLE_COLUMNS,
@@ -44,6 +43,7 @@ class Step(NamedTuple):
     attributes: Sequence[Any]  # what conditions read: name, kind
     is_idle: Any = None  # the kernel that says whether an event does nothing
     gathers: bool = False  # are rows put down first, and then searched, several at once?
+    put: Any = None  # the kernel that puts several down
 
 
 class PatternEvents(DictColumns):
@@ -93,8 +93,14 @@ class PatternEvents(DictColumns):
         seen = KEYS_SEEN if kinds == [pa.int64()] else 0
         self._place("seen", np.zeros((seen, 2), np.int64), p.SEEN_AT, p.SEEN)
         fractions = [name for name in self.log_names if self._schema.field(name).type == pa.float64()]
-        columns, of_fractions = (self.table_columns(names, self.log_names) for names in (self.columns_read, fractions))
+        read = [self.names[fill[d.COLUMN]] for fill in fills]
+        named = (sorted(set(read)), fractions, read, [*step.texts])
+        columns, of_fractions, of_fills, of_texts = (self.table_columns(names, self.log_names) for names in named)
         self.of_tables = columns, of_fractions
+        self._place("of fills", of_fills, p.COLUMNS_READ_AT)
+        self._place("of texts", of_texts, p.TEXT_COLUMNS_AT)
+        self._place("texts seen", np.zeros(len(texts) * p.TEXTS_SEEN * p.OF_TEXT_SEEN, np.int64), p.TEXTS_SEEN_AT)
+        door[p.PUT_AT] = 0 if step.put is None else address_of_kernel(step.put)
         head = np.zeros(p.GIVEN_SIZE, np.int64)
         head[NUMBERS_AT] = self._numbers.ctypes.data
         head[TRUE], head[FALSE], head[p.TIME_COLUMN] = id(True), id(False), self.log_names.index(self.time)

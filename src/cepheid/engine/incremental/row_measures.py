@@ -224,7 +224,11 @@ def shown_rows(head: Int64s, rows: int) -> Int64Rows:
 @kernel
 def measured_values(batch_at: int, asked_at: int, head_at: int) -> int:
     """Notes what the rows of the result show, and where that lies; what `found_values` says."""
-    batch, asked, head = int64_row(batch_at, BATCH_SIZE), int64_row(asked_at, ASKED_SIZE), int64_row(head_at, SHOWN_SIZE)
+    batch, asked, head = (
+        int64_row(batch_at, BATCH_SIZE),
+        int64_row(asked_at, ASKED_SIZE),
+        int64_row(head_at, SHOWN_SIZE),
+    )
     rows = measured(batch, asked, shown_rows(head, batch[FOUND] + batch[STEPS_FOUND]))
     head[ROWS_SHOWN] = rows
     found = int64_rows(head[VALUES_FOUND_AT], rows * head[COLUMNS], 2)
@@ -277,7 +281,11 @@ def measured_dicts(given: PythonObject, batch_at: int, asked_at: int, head_at: i
 
     -1: a value lies in no dict, or there is no memory.
     """
-    batch, asked, head = int64_row(batch_at, BATCH_SIZE), int64_row(asked_at, ASKED_SIZE), int64_row(head_at, SHOWN_SIZE)
+    batch, asked, head = (
+        int64_row(batch_at, BATCH_SIZE),
+        int64_row(asked_at, ASKED_SIZE),
+        int64_row(head_at, SHOWN_SIZE),
+    )
     rows = measured(batch, asked, shown_rows(head, batch[FOUND] + batch[STEPS_FOUND]))
     head[ROWS_SHOWN], shown = rows, shown_rows(head, rows)
     columns = int64_rows(head[COLUMNS_AT], head[COLUMNS], OF_RESULT)

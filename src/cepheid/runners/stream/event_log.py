@@ -105,7 +105,8 @@ class EventLog:
 
     def add_more(self, part: Part, used: int) -> None:
         """The first so many rows of what was added last: some of them are there."""
-        assert part is self.parts[-1] and part.used is not None and part.rows is not None, "others came behind it"
+        assert part is self.parts[-1], "others came behind it"
+        assert part.used is not None, "it was made a table of its own"
         self._rows += used - part.used
         part.used = used
 
