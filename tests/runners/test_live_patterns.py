@@ -14,7 +14,14 @@ from cepheid.flink import Pattern
 from cepheid.runners.live_search import SearchLive
 from cepheid.runners.stream import flink, pushed, rows
 
-KINDS = {"ts": pa.int64(), "k": pa.int64(), "price": pa.float64(), "name": pa.string(), "unread": pa.string()}
+KINDS = {
+    "ts": pa.int64(),
+    "k": pa.int64(),
+    "price": pa.float64(),
+    "name": pa.string(),
+    "unread": pa.string(),
+    "is_up": pa.bool_(),
+}
 SCHEMA = pa.schema(list(KINDS.items()))
 V = "PATTERN (A B+ C+) WITHIN 50 DEFINE B AS price < PREV(price), C AS price > PREV(price))"
 CLAUSES = {
@@ -36,6 +43,8 @@ CLAUSES = {
     "PATTERN (A*) WITHIN 20 DEFINE A AS name = 'a')",
     "running mean": "PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, LAST(B.ts) AS ends "
     "PATTERN (A B{2,5} C) WITHIN 50 DEFINE B AS AVG(B.price) < 0.6, C AS price > 0.6)",
+    "truths": "PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, B.is_up AS is_up "
+    "PATTERN (A B) WITHIN 20 DEFINE A AS is_up, B AS NOT is_up AND name > 'a')",
 }
 a, b, c = ("name = 'a'", "name = 'b'", "name = 'c'")
 PATTERNS = {
@@ -45,6 +54,7 @@ PATTERNS = {
     "optional": Pattern.begin("a").where(a).followed_by("b").where(b).optional().followed_by("c").where(c).within(20),
     "not": Pattern.begin("a").where(a).not_followed_by("b").where(b).followed_by("c").where(c).within(20),
     "one or more": Pattern.begin("a").where(a).followed_by("b").where("price > 0.5").one_or_more().within(10),
+    "truths of events": Pattern.begin("a").where("is_up").followed_by("b").where("not is_up").within(20),
 }
 
 
@@ -67,6 +77,7 @@ def events(number: int, nan: bool = False) -> pa.Table:
         "price": price,
         "name": [draw.choice(["a", "b", "c", "ä", None]) for _ in range(number)],
         "unread": ["x"] * number,
+        "is_up": [draw.choice([True, False, None]) for _ in range(number)],
     }
     return pa.table(columns, SCHEMA)
 
@@ -210,6 +221,7 @@ def drawn_events(draw: random.Random) -> pa.Table:
         "price": [draw.choice([None, *(draw.random() for _ in range(6))]) for _ in range(number)],
         "name": [draw.choice(["a", "b", "c", "ä", None]) for _ in range(number)],
         "unread": ["x"] * number,
+        "is_up": [draw.choice([True, False, None]) for _ in range(number)],
     }
     return pa.table(columns, SCHEMA)
 

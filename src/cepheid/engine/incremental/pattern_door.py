@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import one_event
-from cepheid.engine.incremental.arrow_memory import DATA, LETTERS, buffer_at, column_at, is_there, offset_of
+from cepheid.engine.incremental.arrow_memory import DATA, LETTERS, buffer_at, column_at, is_set, is_there, offset_of
 from cepheid.engine.incremental.dict_door import (
     BEYOND,
     COLUMN,
@@ -44,9 +44,11 @@ from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.one_event import holding_cases
 from cepheid.engine.incremental.table_door import (
     BATCH_AT,
+    HOLDS_WHAT,
     OF_BATCH,
     OF_TABLE_COLUMN,
     TABLE_SIZE,
+    TRUTHS,
     give_back_texts,
     read_numbers,
     value_at,
@@ -91,8 +93,8 @@ ROOMS, IDLE_AT = NOTED + 5, NOTED + 8  # three addresses, and one
 GATHERS, GATHERED = NOTED + 9, NOTED + 10
 # Keys that are one whole number and were seen lately, with their numbers, and how many there is room for (0: none).
 SEEN_AT, SEEN = NOTED + 11, NOTED + 12
-# Rows of tables: the kernel that puts down several (0: there is none), and the rows at work; the columns of a batch that
-# are read, in the order of the columns above, and those of texts; what short texts said lately.
+# Rows of tables: the kernel that puts down several (0: there is none), and the rows at work; the columns of a batch
+# that are read, in the order of the columns above, and those of texts; what short texts said lately.
 PUT_AT, TABLE_AT, COLUMNS_READ_AT, TEXT_COLUMNS_AT, TEXTS_SEEN_AT = range(NOTED + 13, NOTED + 18)
 PATTERN_DOOR_SIZE = TEXTS_SEEN_AT + 1
 TEXTS_SEEN, SHORT = 256, 7  # of a column; letters of a short text
@@ -201,21 +203,24 @@ def number_of_key(door: Int64s, at: int) -> int:
 
 @borrowing
 def text_said(door: Int64s, given: Int64s, text: int, row: int) -> int:
-    """Finds out what a text of a row says, and leaves it in BITS; what is lacking, or 0.
+    """Finds out what a text or a truth of a row says, and leaves it in BITS; what is lacking, or 0.
 
     No object is made of a short text that was seen lately.
     """
     column = int64_rows(door[TEXT_COLUMNS_AT], door[TEXTS], OF_TABLE_COLUMN)[text]
     own = column_at(given[BATCH_AT], column[OF_BATCH])
     place, letters, size = offset_of(own) + row, 0, -1
-    if is_there(own, place):
+    if is_there(own, place) and column[HOLDS_WHAT] == TRUTHS:
+        letters, size = int(is_set(buffer_at(own, DATA), place)), 1
+    elif is_there(own, place):
         edges = int32_row(buffer_at(own, DATA) + 4 * place, 2)
         begin, size = int(edges[0]), int(edges[1]) - int(edges[0])
         if 0 < size <= SHORT:
             bytes_ = uint8_rows(buffer_at(own, LETTERS) + begin, 1, size)
             for letter in range(size):
                 letters |= int(bytes_[0, letter]) << (8 * letter)
-    hashed = (letters ^ (letters >> 8) ^ (letters >> 16) ^ (letters >> 24)) & (TEXTS_SEEN - 1)
+    mixed = letters ^ (letters >> 29)
+    hashed = (mixed ^ (mixed >> 15) ^ (mixed >> 7)) & (TEXTS_SEEN - 1)
     seen = int64_row(door[TEXTS_SEEN_AT] + 8 * OF_TEXT_SEEN * (TEXTS_SEEN * text + hashed), OF_TEXT_SEEN)
     if size <= SHORT and seen[0] == letters and seen[1] == size + 2:
         door[BITS] = seen[2]
