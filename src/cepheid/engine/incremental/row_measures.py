@@ -63,8 +63,8 @@ from cepheid.engine.kernels.objects import (
     whole_object,
 )
 
-# The numbers in `asked`: values of a row, steps of the program; for each value what it is; the steps that count; one row
-# for each row of a match, those of empty matches, and steps that are not shown.
+# The numbers in `asked`: values of a row, steps of the program; for each value what it is; the steps that count; one
+# row for each row of a match, those of empty matches, and steps that are not shown.
 VALUES, STEPS_OF_PROGRAM, SPECS_AT, SETS_AT, EACH_ROW, OMITS_EMPTY, EXCLUDED_AT, ASKED_SIZE = range(8)
 # Of a value: what it is; FIRST or LAST, how many before or after that, how many rows on; does it see the whole match?
 WHAT, IS_FIRST, STEPS_ASIDE, SHIFT, FINAL, OF_SPEC = range(6)

@@ -44,7 +44,7 @@ class Part:
             return len(self.events)
         assert self.table is not None
         if self.rows is None:
-            return self.table.num_rows
+            return int(self.table.num_rows)
         return len(self.rows) if self.used is None else self.used
 
 
