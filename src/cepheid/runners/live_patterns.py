@@ -322,7 +322,7 @@ class PatternDoor:
             if given.part is not None:
                 log.add_more(given.part, taken)
             elif taken:
-                given.part = log.add_some(given.shown, given.rows, taken, given.memory)
+                given.part = log.add_some(given.shown, given.rows, given.head[p.KEPT_AT], taken, given.memory)
             if not given.is_done:
                 break
             del tables[0]

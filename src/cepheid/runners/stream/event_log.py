@@ -38,6 +38,7 @@ class Part:
     used: int | None = None  # the first so many of `rows`; None: all of them
     made: pa.Table | None = field(default=None, repr=False)  # of the dicts or rows, if somebody asked for it
     memory: Exported | None = field(default=None, repr=False)  # of the table
+    rows_at: int = 0  # where `rows` lies, if that is known
 
     def __len__(self) -> int:
         if self.events is not None:
@@ -94,9 +95,9 @@ class EventLog:
         self.dicts, self._rows = None, before + len(part)
         self.held_rows += table.num_rows
 
-    def add_some(self, table: pa.Table, rows: Int64s, used: int, memory: Exported) -> Part:
+    def add_some(self, table: pa.Table, rows: Int64s, rows_at: int, used: int, memory: Exported) -> Part:
         """The first so many of some rows of a table, in their order; `add_more` adds others."""
-        part, before = Part(None, table, rows, used, None, memory), self.rows
+        part, before = Part(None, table, rows, used, None, memory, rows_at), self.rows
         self.parts.append(part)
         self.starts.append(before)
         self.dicts, self._rows = None, before + used
@@ -115,6 +116,8 @@ class EventLog:
         log = EventLog(self._schema, self._as_table)
         log.parts, log.starts, log._rows, log.held_rows = list(self.parts), list(self.starts), self.rows, self.held_rows
         log._rows_of = self._rows_of  # it takes longer to make than to use once
+        log._make_places(len(self._places) // OF_PART)
+        log._places[:], log._placed = self._places, list(self._placed)
         return log
 
     # --- going back ---------------------------------------------------------------------------------------------------
@@ -213,7 +216,7 @@ class EventLog:
             self._placed.append((memory, rows))
             at = OF_PART * known
             self._places[at + START], self._places[at + BATCH_AT] = start, 0 if memory is None else memory.at
-            self._places[at + ROWS_AT] = 0 if rows is None else _address(rows)
+            self._places[at + ROWS_AT] = 0 if rows is None else part.rows_at or _address(rows)
             known += 1
         return known, self._places_at
 
