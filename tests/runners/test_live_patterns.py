@@ -33,6 +33,12 @@ CLAUSES = {
     "arithmetic": "PARTITION BY k ORDER BY ts MEASURES A.ts / (A.ts % 3) AS ratio, A.ts * 2 - LAST(C.ts) AS whole, "
     "-A.price * 1.1 AS decimal, A.price < LAST(C.price) AND LAST(B.name) < 'b' AS truth, "
     "COALESCE(LAST(B.name), 'none') || '!' AS text, CASE WHEN A.ts > 50 THEN A.price END AS late, 1 + 1 AS two " + V,
+    "differences": "PARTITION BY k ORDER BY ts MEASURES LAST(C.price) - A.price AS risen, A.name AS name, "
+    "A.price * LAST(B.price) AS product, A.price AS first, PREV(A.price) + LAST(C.price) AS total " + V,
+    "differences of others": "PARTITION BY k ORDER BY ts MEASURES LAST(C.price) - A.price AS risen, "
+    "(LAST(C.price) - A.price) * 2 AS twice, LAST(C.price) - A.price AS again " + V,
+    "differences of all rows": "PARTITION BY k ORDER BY ts MEASURES price - FIRST(price) AS risen, "
+    "LAST(C.price) - A.price AS whole ALL ROWS PER MATCH WITH UNMATCHED ROWS " + V,
     "aggregates": "PARTITION BY k ORDER BY ts MEASURES AVG(B.price) AS mean, SUM(C.price) AS total " + V,
     "no key": "ORDER BY ts MEASURES A.ts AS begins, PREV(A.ts) AS earlier, A.name AS named " + V,
     "all rows": "PARTITION BY k ORDER BY ts MEASURES CLASSIFIER() AS label, MATCH_NUMBER() AS number, "
@@ -129,7 +135,7 @@ def test_row_patterns_are_what_a_batch_has(name: str, how: str) -> None:
     check(f"MATCH_RECOGNIZE ({CLAUSES[name]}", how)
 
 
-@pytest.mark.parametrize("name", ["v-shape", "computed", "all rows"])
+@pytest.mark.parametrize("name", ["v-shape", "computed", "all rows", "differences"])
 def test_what_is_not_a_number_is_null(name: str) -> None:
     """A table with such a value, and rows of it in matches."""
     check(f"MATCH_RECOGNIZE ({CLAUSES[name]}", "tables", nan=True)

@@ -6,6 +6,7 @@ A measure that is more than a column of a row, a number or a label is computed f
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,15 +47,18 @@ from cepheid.runners.stream.row_values import Values, scalar_measure
 MANY_ROWS = 4_096  # of matches, each of which is a row of the result: a search for labels row by row may take long
 FEW = 64  # rows of the result that are computed as plain Python
 _NUMBERS = {MatchNumber: m.MATCH_NUMBER, SequenceNumber: m.ROW_NUMBER}
+_SIGNS = {"+": m.PLUS, "-": m.MINUS, "*": m.TIMES}
 
 
 class Leaf(NamedTuple):
-    """A value that a kernel finds: what it is, and of which column."""
+    """A value that a kernel finds or computes: what it is, and of which column or of which others."""
 
     spec: tuple[int, ...]
     labels: Labels
     column: str | None
     kind: pa.DataType
+    operands: tuple[s.Expression, ...] = ()
+    sign: int = 0
 
 
 class RowResults:
@@ -72,13 +76,14 @@ class RowResults:
         self.places_of = {node: place for place, node in enumerate(leaves)}
         measures = dict(clause.measures)
         self.nodes = [measures.get(name, Column(name)) for name in result.names]
-        self.is_plain = self.nodes == list(leaves)
+        self.is_plain = self.nodes == list(leaves)[: len(self.nodes)]  # others are what these are computed of
         names = result.names if self.is_plain else [str(place) for place in range(len(leaves))]
         self.schema = (
             result if self.is_plain else pa.schema([*zip(names, (each.kind for each in self.leaves), strict=True)])
         )
         computed = [node for node in self.nodes if node not in leaves]
         self._read = {self.places_of[leaf] for node in computed for leaf in _leaves_of(node)}  # to compute others
+        self._read |= {place for place, leaf in enumerate(self.leaves) if leaf.operands}
         self._scalars = None if self.is_plain else self._as_scalars()
         self._ask(program)
         self._describe(log, names)
@@ -115,8 +120,9 @@ class RowResults:
         for row, leaf in zip(columns, self.leaves, strict=True):
             width, place = width_of(leaf.kind), 0 if leaf.column is None else log.get_field_index(leaf.column)
             assert width is not None, "others are not copied"
-            row[:] = leaf.spec[0], place, width, pa.types.is_floating(leaf.kind)
-        own = [(id(name), id(leaf.column)) for name, leaf in zip(names, self.leaves, strict=True)]
+            left, right = (self.places_of[each] for each in leaf.operands) if leaf.operands else (0, 0)
+            row[:] = leaf.spec[0], place, width, pa.types.is_floating(leaf.kind), left, right, leaf.sign
+        own = [(id(name), id(leaf.column)) for name, leaf in zip_longest(names, self.leaves)]
         labels = pa.record_batch({"label": pa.array(self.clause.labels, pa.string())})
         memory, texts = Exported(labels), list(self.clause.labels)
         addresses = np.array(own, np.int64)
@@ -124,7 +130,7 @@ class RowResults:
         self.head = head = np.zeros(m.SHOWN_SIZE, np.int64)
         head[COLUMNS], head[COLUMNS_AT], head[PART_RELEASE] = len(columns), columns.ctypes.data, RELEASE_OF_PART
         head[m.NAMES_AT], head[m.NAMES], head[m.NOTHING] = memory.at, id(texts), id(None)
-        head[m.COLUMN_NAMES_AT] = addresses.ctypes.data
+        head[m.COLUMN_NAMES_AT], head[m.COLUMNS_SHOWN] = addresses.ctypes.data, len(names)
         self._numbers, self._head_at = head.data, int(head.ctypes.data)  # which Python writes in half the time
         self._make_room(FEW)
 
@@ -132,16 +138,21 @@ class RowResults:
     def of(cls, clause: BoundClause, program: Program, log: pa.Schema, result: pa.Schema) -> RowResults | None:
         """None: some measures are more than values that kernels find."""
         leaves: dict[s.Expression, Leaf] = {}
+        operands: dict[s.Expression, Leaf] = {}
         measures = dict(clause.measures)
         for name in result.names:
             if name not in measures:
                 leaves[Column(name)] = Leaf((m.OWN_ROW, 0, 0, 0, 0), None, name, log.field(name).type)
                 continue
-            for node in _leaves_of(measures[name]):
-                leaf = _leaf(node, log)
-                if leaf is None:
-                    return None
-                leaves[node] = leaf
+            found = {node: _leaf(node, log) for node in _leaves_of(measures[name])}
+            known = {node: leaf for node, leaf in found.items() if leaf is not None}
+            if len(known) < len(found):
+                return None
+            whole = _arithmetic(measures[name], known)
+            if whole is not None:
+                leaves[measures[name]] = whole
+            (leaves if whole is None else operands).update(known)
+        leaves |= {node: leaf for node, leaf in operands.items() if node not in leaves}
         if not leaves or any(not _is_copied(leaf.kind) for leaf in leaves.values()):
             return None
         nodes = [measures.get(name, Column(name)) for name in result.names]
@@ -201,16 +212,21 @@ class RowResults:
 
     def _one_by_one(self, log: EventLog) -> list[Event]:
         """The same for rows that came as dicts and in tables."""
-        made, names = [], self.schema.names
+        made = []
         for places in self._shown[: self._numbers[m.ROWS_SHOWN]].tolist():
-            row: Event = dict.fromkeys(names)
-            for name, leaf, place in zip(names, self.leaves, places, strict=True):
+            row: list[Any] = [None] * len(places)
+            for at, (leaf, place) in enumerate(zip(self.leaves, places, strict=True)):
                 if place >= 0 and leaf.column is not None:
-                    known = log.value(place, leaf.column)
-                    row[name] = known if known == known else None  # what is not a number is NULL
+                    value = log.value(place, leaf.column)
+                    row[at] = value if value == value else None  # what is not a number is NULL
                 elif place >= 0:
-                    row[name] = self.clause.labels[place] if leaf.spec[0] == m.LABEL else place
-            made.append(row)
+                    row[at] = self.clause.labels[place] if leaf.spec[0] == m.LABEL else place
+            for at, leaf in enumerate(self.leaves):
+                if leaf.operands:
+                    left, right = (row[self.places_of[each]] for each in leaf.operands)
+                    value = None if left is None or right is None else m.computed(leaf.sign, left, right)
+                    row[at] = value if value == value else None
+            made.append(dict(zip(self.schema.names, row, strict=False)))
         return made
 
     def _computed(self, leaves: pa.RecordBatch) -> pa.Table:
@@ -255,6 +271,18 @@ def _leaf(node: s.Expression, log: pa.Schema) -> Leaf | None:
         name = node.inner.name
         return Leaf((m.OTHER_ROW, *spec), node.labels, name, log.field(name).type)
     return Leaf((m.LABEL, *spec), node.labels, None, pa.string()) if isinstance(node.inner, RowLabel) else None
+
+
+def _arithmetic(node: s.Expression, leaves: dict[s.Expression, Leaf]) -> Leaf | None:
+    """A sum, a difference or a product of two columns of rows that are fractions, which a kernel computes."""
+    if not isinstance(node, s.Arithmetic) or node.target is not None or node.operator not in _SIGNS:
+        return None
+    operands = (node.left, node.right)
+    if any(each not in leaves or leaves[each].column is None for each in operands):
+        return None
+    if any(leaves[each].kind != pa.float64() for each in operands):
+        return None
+    return Leaf((m.ARITHMETIC, 0, 0, 0, 0), None, None, pa.float64(), operands, _SIGNS[node.operator])
 
 
 def _is_copied(kind: pa.DataType) -> bool:
