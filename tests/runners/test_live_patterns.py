@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.incremental import row_core
+from cepheid.engine.incremental import row_core, row_step
+from cepheid.engine.kernels.compile import COMPILES
 from cepheid.flink import Pattern
 from cepheid.runners.live_search import SearchLive
 from cepheid.runners.stream import flink, pushed, rows
@@ -208,6 +209,19 @@ def test_explain_says_how_events_come_in() -> None:
     two_texts = V.replace("B AS price < PREV(price)", "B AS name < A.name")
     assert "  replayed: a call takes up" in told(f"MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS x {two_texts}")
     assert "a limit of time" in told(PATTERNS["times"], timeout=5)
+
+
+@pytest.mark.skipif(COMPILES, reason="compiled kernels are not counted")
+def test_rows_of_tables_are_put_down_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most rows whose keys were seen before are, in one call for many of them."""
+    put, plain = list[int](), row_step.rows_put
+    monkeypatch.setattr(row_step, "rows_put", lambda door: put.append(plain(door)) or put[-1])
+    check(f"MATCH_RECOGNIZE ({CLAUSES['texts']}", "tables")
+    keyed = sum(put)
+    check(f"MATCH_RECOGNIZE ({CLAUSES['no key']}", "tables")
+    assert keyed > 100
+    assert sum(put) > keyed + 300
+    assert max(put) > 10
 
 
 @pytest.fixture
