@@ -118,15 +118,19 @@ PATTERNS: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("number", range(len(PATTERNS)))
-@pytest.mark.parametrize("delay", [0, 3])
-def test_a_call_that_fails_leaves_nothing_behind(number: int, delay: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("delay", "keys"), [(0, ["u", "v", None]), (3, ["u", "v", None]), (0, [1, 2, None]), (3, [1, 2])]
+)
+def test_a_call_that_fails_leaves_nothing_behind(
+    number: int, delay: int, keys: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(flink, "MANY", 0)
     pattern, options = PATTERNS[number]
     rng = random.Random(number)
-    kinds = {"ts": pa.int64(), "k": pa.string(), "kind": pa.string(), "price": pa.float64()}
+    kinds = {"ts": pa.int64(), "k": pa.array(keys).type, "kind": pa.string(), "price": pa.float64()}
     columns = {
         "ts": [at // 2 for at in range(300)],
-        "k": [rng.choice(["u", "v", None]) for _ in range(300)],
+        "k": [rng.choice(keys) for _ in range(300)],
         "kind": [rng.choice(["x", "y", None]) for _ in range(300)],
         "price": [rng.choice([1.0, 2.0, 3.0, None]) for _ in range(300)],
     }

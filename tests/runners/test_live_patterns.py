@@ -9,12 +9,20 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.incremental import row_core
+from cepheid.engine.incremental import row_core, row_step
+from cepheid.engine.kernels.compile import COMPILES
 from cepheid.flink import Pattern
 from cepheid.runners.live_search import SearchLive
 from cepheid.runners.stream import flink, pushed, rows
 
-KINDS = {"ts": pa.int64(), "k": pa.int64(), "price": pa.float64(), "name": pa.string(), "unread": pa.string()}
+KINDS = {
+    "ts": pa.int64(),
+    "k": pa.int64(),
+    "price": pa.float64(),
+    "name": pa.string(),
+    "unread": pa.string(),
+    "is_up": pa.bool_(),
+}
 SCHEMA = pa.schema(list(KINDS.items()))
 V = "PATTERN (A B+ C+) WITHIN 50 DEFINE B AS price < PREV(price), C AS price > PREV(price))"
 CLAUSES = {
@@ -26,6 +34,12 @@ CLAUSES = {
     "arithmetic": "PARTITION BY k ORDER BY ts MEASURES A.ts / (A.ts % 3) AS ratio, A.ts * 2 - LAST(C.ts) AS whole, "
     "-A.price * 1.1 AS decimal, A.price < LAST(C.price) AND LAST(B.name) < 'b' AS truth, "
     "COALESCE(LAST(B.name), 'none') || '!' AS text, CASE WHEN A.ts > 50 THEN A.price END AS late, 1 + 1 AS two " + V,
+    "differences": "PARTITION BY k ORDER BY ts MEASURES LAST(C.price) - A.price AS risen, A.name AS name, "
+    "A.price * LAST(B.price) AS product, A.price AS first, PREV(A.price) + LAST(C.price) AS total " + V,
+    "differences of others": "PARTITION BY k ORDER BY ts MEASURES LAST(C.price) - A.price AS risen, "
+    "(LAST(C.price) - A.price) * 2 AS twice, LAST(C.price) - A.price AS again " + V,
+    "differences of all rows": "PARTITION BY k ORDER BY ts MEASURES price - FIRST(price) AS risen, "
+    "LAST(C.price) - A.price AS whole ALL ROWS PER MATCH WITH UNMATCHED ROWS " + V,
     "aggregates": "PARTITION BY k ORDER BY ts MEASURES AVG(B.price) AS mean, SUM(C.price) AS total " + V,
     "no key": "ORDER BY ts MEASURES A.ts AS begins, PREV(A.ts) AS earlier, A.name AS named " + V,
     "all rows": "PARTITION BY k ORDER BY ts MEASURES CLASSIFIER() AS label, MATCH_NUMBER() AS number, "
@@ -36,6 +50,8 @@ CLAUSES = {
     "PATTERN (A*) WITHIN 20 DEFINE A AS name = 'a')",
     "running mean": "PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, LAST(B.ts) AS ends "
     "PATTERN (A B{2,5} C) WITHIN 50 DEFINE B AS AVG(B.price) < 0.6, C AS price > 0.6)",
+    "truths": "PARTITION BY k ORDER BY ts MEASURES A.ts AS begins, B.is_up AS is_up "
+    "PATTERN (A B) WITHIN 20 DEFINE A AS is_up, B AS NOT is_up AND name > 'a')",
 }
 a, b, c = ("name = 'a'", "name = 'b'", "name = 'c'")
 PATTERNS = {
@@ -45,6 +61,7 @@ PATTERNS = {
     "optional": Pattern.begin("a").where(a).followed_by("b").where(b).optional().followed_by("c").where(c).within(20),
     "not": Pattern.begin("a").where(a).not_followed_by("b").where(b).followed_by("c").where(c).within(20),
     "one or more": Pattern.begin("a").where(a).followed_by("b").where("price > 0.5").one_or_more().within(10),
+    "truths of events": Pattern.begin("a").where("is_up").followed_by("b").where("not is_up").within(20),
 }
 
 
@@ -67,6 +84,7 @@ def events(number: int, nan: bool = False) -> pa.Table:
         "price": price,
         "name": [draw.choice(["a", "b", "c", "ä", None]) for _ in range(number)],
         "unread": ["x"] * number,
+        "is_up": [draw.choice([True, False, None]) for _ in range(number)],
     }
     return pa.table(columns, SCHEMA)
 
@@ -118,7 +136,7 @@ def test_row_patterns_are_what_a_batch_has(name: str, how: str) -> None:
     check(f"MATCH_RECOGNIZE ({CLAUSES[name]}", how)
 
 
-@pytest.mark.parametrize("name", ["v-shape", "computed", "all rows"])
+@pytest.mark.parametrize("name", ["v-shape", "computed", "all rows", "differences"])
 def test_what_is_not_a_number_is_null(name: str) -> None:
     """A table with such a value, and rows of it in matches."""
     check(f"MATCH_RECOGNIZE ({CLAUSES[name]}", "tables", nan=True)
@@ -193,6 +211,19 @@ def test_explain_says_how_events_come_in() -> None:
     assert "a limit of time" in told(PATTERNS["times"], timeout=5)
 
 
+@pytest.mark.skipif(COMPILES, reason="compiled kernels are not counted")
+def test_rows_of_tables_are_put_down_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most rows whose keys were seen before are, in one call for many of them."""
+    put, plain = list[int](), row_step.rows_put
+    monkeypatch.setattr(row_step, "rows_put", lambda door: put.append(plain(door)) or put[-1])
+    check(f"MATCH_RECOGNIZE ({CLAUSES['texts']}", "tables")
+    keyed = sum(put)
+    check(f"MATCH_RECOGNIZE ({CLAUSES['no key']}", "tables")
+    assert keyed > 100
+    assert sum(put) > keyed + 300
+    assert max(put) > 10
+
+
 @pytest.fixture
 def tiny_rooms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays are too small at first, and what is not needed is forgotten soon."""
@@ -210,6 +241,7 @@ def drawn_events(draw: random.Random) -> pa.Table:
         "price": [draw.choice([None, *(draw.random() for _ in range(6))]) for _ in range(number)],
         "name": [draw.choice(["a", "b", "c", "ä", None]) for _ in range(number)],
         "unread": ["x"] * number,
+        "is_up": [draw.choice([True, False, None]) for _ in range(number)],
     }
     return pa.table(columns, SCHEMA)
 

@@ -124,7 +124,7 @@ class PatternDoor:
     def closed(self) -> SearchStream:
         """The stream as it stands after what came this way."""
         assert self.opened is not None
-        stream, watermark = copy(self.opened), int(self.door[p.WATERMARK])
+        stream, watermark = copy(self.opened), self.door[p.WATERMARK]
         self.pushed.until = self._until(watermark)
         stream.state = self.pushed.stands()
         dicts = self.events.waits
@@ -140,7 +140,7 @@ class PatternDoor:
     @property
     def number(self) -> int:
         """How many events came this way since the long way last looked."""
-        return int(self.door[d.EVENTS])
+        return self.door[d.EVENTS]
 
     # --- events -------------------------------------------------------------------------------------------------------
 
@@ -283,44 +283,49 @@ class PatternDoor:
     # --- rows of tables -----------------------------------------------------------------------------------------------
 
     def _table(self, table: pa.Table) -> Any:
-        given, watermark = self.events.rows_of(table), int(self.door[p.WATERMARK])
-        waits = not self.tables and len(self.events.waits) > 0
-        latest = self.tables[-1].last if self.tables else self.events.newest_waiting()
+        door, given, waiting = self.door, self.events.rows_of(table), self.tables
+        watermark = door[p.WATERMARK]
+        waits = not waiting and door[p.RING_LAST] > door[p.RING_FIRST]
+        latest = waiting[-1].last if waiting else self.events.newest_waiting()
         fits = given is not None and given.last < FAR and given.first >= max(watermark, latest)
         if given is None or not fits or (waits and (latest == given.first or given.last - self.delay < given.first)):
             return self._several(table, table.to_pylist(), as_table=True) if table.num_rows <= FEW else None
-        mark = max(given.last - self.delay, watermark)
         self.before = self._standing()
         self._tidy()
         if waits:
-            self.door[p.WATERMARK] = given.first
+            door[p.WATERMARK] = given.first
             self._released()
         self.tables.append(given)
-        self.door[d.EVENTS] += table.num_rows
-        found = 0
+        door[d.EVENTS] += table.num_rows
+        found, mark = 0, given.last - self.delay
         if mark > watermark:
-            self.door[p.WATERMARK] = mark
+            door[p.WATERMARK] = mark
             self._release_tables()
-            found = self._gone_on(self.go_on(self.at))
+            found = self.go_on(self.at)
+            if found < 0:
+                found = self._gone_on(found)
         return self._told(table, found, as_table=True)
 
     def _release_tables(self) -> None:
         """Takes in the rows that the watermark has passed."""
-        while self.tables:
-            given = self.tables[0]
-            while (found := self.events.release_rows(given)) < 0:
+        tables, log, release = self.tables, self.pushed.log, self.events.release_rows
+        while tables:
+            given = tables[0]
+            while (found := release(given)) < 0:
                 if found == p.PAUSED:
                     checkpoint()
                 elif found <= p.HINDERED:
                     self.takes.make_way(found - p.HINDERED)
                 else:
                     self._made_way(found, given.row())
-            taken = given.taken()
-            if len(taken):
-                self.pushed.log.add_table(given.shown, taken, given.memory)
+            taken = given.taken
+            if given.part is not None:
+                log.add_more(given.part, taken)
+            elif taken:
+                given.part = log.add_some(given.shown, given.rows, given.head[p.KEPT_AT], taken, given.memory)
             if not given.is_done:
                 break
-            del self.tables[0]
+            del tables[0]
         self.door[d.LOG] = 0
 
     # --- whole or not at all ------------------------------------------------------------------------------------------
@@ -328,15 +333,17 @@ class PatternDoor:
     def _tidy(self) -> None:
         """Forgets what nobody needs, now and then, before something happens."""
         if self.door[d.ROWS] > self.door[d.MOST_ROWS]:
-            self.pushed.until = self._until(int(self.door[p.WATERMARK]))
+            self.pushed.until = self._until(self.door[p.WATERMARK])
             self.pushed.tidy()
             self._look(self.events.waits, [given.waits() for given in self.tables])
 
     def _standing(self) -> Before:
-        watermark = int(self.door[p.WATERMARK])
-        self.pushed.until = self._until(watermark)
+        door, pushed = self.door, self.pushed
+        watermark = door[p.WATERMARK]
+        pushed.until = self._until(watermark)
+        dicts = self.events.waits if door[p.RING_LAST] > door[p.RING_FIRST] else []
         tables = [(given, given.next) for given in self.tables]
-        return Before(self.pushed.noted(), self.events.waits, tables, watermark, self.number, self.matches)
+        return Before(pushed.noted(), dicts, tables, watermark, door[d.EVENTS], self.matches)
 
     def take_back(self, events: Any) -> None:
         """A call was broken off, wherever it was: it did not happen."""

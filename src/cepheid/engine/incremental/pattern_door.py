@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import one_event
-from cepheid.engine.incremental.arrow_memory import DATA, buffer_at, column_at, is_there, offset_of
+from cepheid.engine.incremental.arrow_memory import DATA, LETTERS, buffer_at, column_at, is_set, is_there, offset_of
 from cepheid.engine.incremental.dict_door import (
     BEYOND,
     COLUMN,
@@ -44,16 +44,20 @@ from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.one_event import holding_cases
 from cepheid.engine.incremental.table_door import (
     BATCH_AT,
+    HOLDS_WHAT,
     OF_BATCH,
     OF_TABLE_COLUMN,
     TABLE_SIZE,
+    TRUTHS,
     give_back_texts,
     read_numbers,
+    value_at,
 )
 from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, search_at
+from cepheid.engine.kernels.memory import float64_rows, int32_row, int64_row, int64_rows, search_at, uint8_rows
 from cepheid.engine.kernels.objects import (
     KIND,
+    MEMORY,
     PythonObject,
     address,
     clear_error,
@@ -89,7 +93,12 @@ ROOMS, IDLE_AT = NOTED + 5, NOTED + 8  # three addresses, and one
 GATHERS, GATHERED = NOTED + 9, NOTED + 10
 # Keys that are one whole number and were seen lately, with their numbers, and how many there is room for (0: none).
 SEEN_AT, SEEN = NOTED + 11, NOTED + 12
-PATTERN_DOOR_SIZE = SEEN + 1
+# Rows of tables: the kernel that puts down several (0: there is none), and the rows at work; the columns of a batch
+# that are read, in the order of the columns above, and those of texts; what short texts said lately.
+PUT_AT, TABLE_AT, COLUMNS_READ_AT, TEXT_COLUMNS_AT, TEXTS_SEEN_AT = range(NOTED + 13, NOTED + 18)
+PATTERN_DOOR_SIZE = TEXTS_SEEN_AT + 1
+TEXTS_SEEN, SHORT = 256, 7  # of a column; letters of a short text
+OF_TEXT_SEEN = 3  # its letters as a number, how many, and what it says
 OF_RING, OF_TEXTS, OF_KIND = 3, 2, 3  # a text column and its dict; the bits of a kind, its number, can it begin?
 
 # STAGE: the event is not in yet, it is, or only time passes; rows that are put down are searched.
@@ -99,10 +108,11 @@ RELEASES, HOLDS = range(2)  # how an event is taken in: HOLDS releases nothing, 
 NEEDS_TEXT, NEEDS_OWN_KIND, NEEDS_KEY, OUT_OF_ORDER, NO_MEMORY, PAUSED, HINDERED = -5, -6, -7, -8, -9, -10, -20
 UNTIL_A_PAUSE, MOST_GATHERED = 1 << 12, 256  # rows
 # Of rows that are handed over, behind the numbers of `table_door`: times, the next one and how many there are, where
-# those are noted that are in the log, and how many these are; columns of fractions, and the column of the time.
+# those are noted that are in the log, and how many these are; columns of fractions, and the column of the time; the
+# first and the last time, and the addresses of the door and of these numbers.
 TIMES_AT, NEXT_ROW, ROWS_GIVEN, KEPT_AT, KEPT_ROWS, FRACTIONS_AT, FRACTION_COLUMNS = range(TABLE_SIZE, TABLE_SIZE + 7)
-TIME_COLUMN, FIRST_TIME, LATEST_TIME, DOOR_AT = range(TABLE_SIZE + 7, TABLE_SIZE + 11)
-GIVEN_SIZE = TABLE_SIZE + 11
+TIME_COLUMN, FIRST_TIME, LATEST_TIME, DOOR_AT, GIVEN_AT = range(TABLE_SIZE + 7, TABLE_SIZE + 12)
+GIVEN_SIZE = TABLE_SIZE + 12
 
 
 @borrowing
@@ -153,6 +163,12 @@ def key_object(door: Int64s) -> int:
     return made
 
 
+@kernel
+def key_entry(door: Int64s, key: int) -> Int64s:
+    """Where a key that is a whole number is noted with its number, which is one more there."""
+    return int64_row(door[SEEN_AT] + 16 * ((key ^ (key >> 16)) & (door[SEEN] - 1)), 2)
+
+
 @borrowing
 def number_seen(door: Int64s, number: int) -> int:
     """The number of a row's key, if it is one whole number and was seen lately; notes it, from 0 on. -1: it was not."""
@@ -162,7 +178,7 @@ def number_seen(door: Int64s, number: int) -> int:
     if int64_row(door[VALUES_AT], door[COLUMNS])[column] == 0:
         return -1
     key = int64_row(door[RAWS_AT], door[COLUMNS])[column]
-    seen = int64_row(door[SEEN_AT] + 16 * ((key ^ (key >> 16)) & (door[SEEN] - 1)), 2)
+    seen = key_entry(door, key)
     if number >= 0:
         seen[0], seen[1] = key, number + 1
     return int(seen[1] - 1 if seen[0] == key else -1)
@@ -185,18 +201,61 @@ def number_of_key(door: Int64s, at: int) -> int:
     return number
 
 
-@kernel
-def described(door: Int64s, at: int) -> int:
-    """Works out the key of the event and what is known of it; what is lacking, or 0."""
-    values = int64_row(door[VALUES_AT], door[COLUMNS])
-    texts, bits = int64_rows(door[TEXTS_AT], door[TEXTS], OF_TEXTS), door[ALL_BITS]
+@borrowing
+def text_said(door: Int64s, given: Int64s, text: int, row: int) -> int:
+    """Finds out what a text or a truth of a row says, and leaves it in BITS; what is lacking, or 0.
+
+    No object is made of a short text that was seen lately.
+    """
+    column = int64_rows(door[TEXT_COLUMNS_AT], door[TEXTS], OF_TABLE_COLUMN)[text]
+    own = column_at(given[BATCH_AT], column[OF_BATCH])
+    place, letters, size = offset_of(own) + row, 0, -1
+    if is_there(own, place) and column[HOLDS_WHAT] == TRUTHS:
+        letters, size = int(is_set(buffer_at(own, DATA), place)), 1
+    elif is_there(own, place):
+        edges = int32_row(buffer_at(own, DATA) + 4 * place, 2)
+        begin, size = int(edges[0]), int(edges[1]) - int(edges[0])
+        if 0 < size <= SHORT:
+            bytes_ = uint8_rows(buffer_at(own, LETTERS) + begin, 1, size)
+            for letter in range(size):
+                letters |= int(bytes_[0, letter]) << (8 * letter)
+    mixed = letters ^ (letters >> 29)
+    hashed = (mixed ^ (mixed >> 15) ^ (mixed >> 7)) & (TEXTS_SEEN - 1)
+    seen = int64_row(door[TEXTS_SEEN_AT] + 8 * OF_TEXT_SEEN * (TEXTS_SEEN * text + hashed), OF_TEXT_SEEN)
+    if size <= SHORT and seen[0] == letters and seen[1] == size + 2:
+        door[BITS] = seen[2]
+        return 0
+    value = value_at(given, column, row)
+    if value < 0:
+        return NO_MEMORY
+    known = dict_item(int64_rows(door[TEXTS_AT], door[TEXTS], OF_TEXTS)[text, 1], value if value != 0 else door[NONE])
+    if known != 0:
+        door[BITS] = whole_of(known, given[DOOR_AT] + 8 * BEYOND)
+    if value != 0:
+        give_back(value)
+    if known == 0:
+        return NEEDS_TEXT
+    if size <= SHORT:
+        seen[0], seen[1], seen[2] = letters, size + 2, door[BITS]
+    return 0
+
+
+@borrowing
+def texts_said(door: Int64s, given: Int64s, row: int) -> int:
+    """Finds out what all texts of a row say, and leaves it in BITS; what is lacking, or 0."""
+    bits = door[ALL_BITS]
     for text in range(door[TEXTS]):
-        value = values[texts[text, 0]]
-        known = dict_item(texts[text, 1], value if value != 0 else door[NONE])
-        if known == 0:
-            return NEEDS_TEXT
-        said = whole_of(known, at + 8 * BEYOND)
-        bits = bits & said if door[ALL_BITS] != 0 else bits | said
+        lacks = text_said(door, given, text, row)
+        if lacks != 0:
+            return lacks
+        bits = bits & door[BITS] if door[ALL_BITS] != 0 else bits | door[BITS]
+    door[BITS] = bits
+    return 0
+
+
+@kernel
+def described_as(door: Int64s, at: int, bits: int) -> int:
+    """The same, where it is known what texts say."""
     if door[ONE_AT] != 0:
         head, rooms = int64_row(door[ONE_AT], one_event.HEAD_SIZE), int64_row(at + 8 * ROOMS, 3)
         rooms[0], rooms[1], rooms[2] = head[one_event.WHOLE_AT], head[one_event.NUMBER_AT], head[one_event.NULL_AT]
@@ -219,6 +278,21 @@ def described(door: Int64s, at: int) -> int:
         if door[KEY] < 0 and begins:
             return NEEDS_KEY
     return 0
+
+
+@kernel
+def described(door: Int64s, at: int) -> int:
+    """Works out the key of the event and what is known of it; what is lacking, or 0."""
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    texts, bits = int64_rows(door[TEXTS_AT], door[TEXTS], OF_TEXTS), door[ALL_BITS]
+    for text in range(door[TEXTS]):
+        value = values[texts[text, 0]]
+        known = dict_item(texts[text, 1], value if value != 0 else door[NONE])
+        if known == 0:
+            return NEEDS_TEXT
+        said = whole_of(known, at + 8 * BEYOND)
+        bits = bits & said if door[ALL_BITS] != 0 else bits | said
+    return described_as(door, at, bits)
 
 
 @borrowing
@@ -352,9 +426,13 @@ def are_plain_rows(given: Int64s) -> bool:
 
 
 @kernel
-def checked_rows(given_at: int) -> int:
-    """1 if rows can be taken in as they are."""
-    given = int64_row(given_at, GIVEN_SIZE)
+def checked_rows(numbers: PythonObject, pattern_at: int, batch_at: int, rows: int) -> int:
+    """Writes down so many rows of a batch, as a pattern says; 1 if they can be taken in as they are."""
+    at = int64_row(address(numbers) + MEMORY, 1)[0]
+    given, pattern = int64_row(at, GIVEN_SIZE), int64_row(pattern_at, GIVEN_SIZE)
+    for place in range(GIVEN_SIZE):
+        given[place] = pattern[place]
+    given[GIVEN_AT], given[BATCH_AT], given[ROWS_GIVEN], given[KEPT_AT] = at, batch_at, rows, at + 8 * GIVEN_SIZE
     return 1 if are_plain_rows(given) else 0
 
 
@@ -363,9 +441,12 @@ def row_taken(door: Int64s, given: Int64s, row: int, time: int) -> int:
     """Takes a row in, or goes on with it; what hinders it, or 0."""
     at, fresh = given[DOOR_AT], door[STAGE] == FRESH
     if fresh:
+        lacks = texts_said(door, given, row)
+        if lacks != 0:
+            return lacks
         if not read_numbers(door, given, row):
             return NO_MEMORY
-        lacks = described(door, at)
+        lacks = described_as(door, at, door[BITS])
         if lacks != 0:
             give_back_texts(door, given)
             return lacks
@@ -393,13 +474,17 @@ def rows_released(at: int, given_at: int) -> int:
     door, given = int64_row(at, PATTERN_DOOR_SIZE), int64_row(given_at, GIVEN_SIZE)
     times, kept = int64_row(given[TIMES_AT], given[ROWS_GIVEN]), int64_row(given[KEPT_AT], given[ROWS_GIVEN])
     pause, hinders = given[NEXT_ROW] + UNTIL_A_PAUSE, 0
-    door[EVENT], given[DOOR_AT] = 0, at
+    door[EVENT], door[TABLE_AT], given[DOOR_AT] = 0, given_at, at
     if door[STAGE] == SEARCHES:
         hinders = gathered_rows_searched(door)
     while hinders == 0 and given[NEXT_ROW] < given[ROWS_GIVEN] and times[given[NEXT_ROW]] < door[WATERMARK]:
-        row = given[NEXT_ROW]
-        if row >= pause:
+        if given[NEXT_ROW] >= pause:
             return PAUSED
+        if door[STAGE] == FRESH and door[PUT_AT] != 0 and search_at(door[PUT_AT])(door) > 0:
+            if door[GATHERED] >= MOST_GATHERED:
+                hinders = gathered_rows_searched(door)
+            continue
+        row = given[NEXT_ROW]
         hinders = row_taken(door, given, row, times[row])
         if hinders != 0:
             break

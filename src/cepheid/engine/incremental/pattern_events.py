@@ -15,7 +15,6 @@ from cepheid.engine.incremental.arrow_memory import Exported, exported
 from cepheid.engine.incremental.dict_events import DictColumns
 from cepheid.engine.incremental.one_event import OneEvent
 from cepheid.engine.incremental.table_door import (
-    BATCH_AT,
     FALSE,
     NUMBERS_AT,
     TABLE_COLUMNS,
@@ -44,6 +43,7 @@ class Step(NamedTuple):
     attributes: Sequence[Any]  # what conditions read: name, kind
     is_idle: Any = None  # the kernel that says whether an event does nothing
     gathers: bool = False  # are rows put down first, and then searched, several at once?
+    put: Any = None  # the kernel that puts several down
 
 
 class PatternEvents(DictColumns):
@@ -93,14 +93,20 @@ class PatternEvents(DictColumns):
         seen = KEYS_SEEN if kinds == [pa.int64()] else 0
         self._place("seen", np.zeros((seen, 2), np.int64), p.SEEN_AT, p.SEEN)
         fractions = [name for name in self.log_names if self._schema.field(name).type == pa.float64()]
-        columns, of_fractions = (self.table_columns(names, self.log_names) for names in (self.columns_read, fractions))
-        self._kept["of tables"] = columns, of_fractions
+        read = [self.names[fill[d.COLUMN]] for fill in fills]
+        named = (sorted(set(read)), fractions, read, [*step.texts])
+        columns, of_fractions, of_fills, of_texts = (self.table_columns(names, self.log_names) for names in named)
+        self.of_tables = columns, of_fractions
+        self._place("of fills", of_fills, p.COLUMNS_READ_AT)
+        self._place("of texts", of_texts, p.TEXT_COLUMNS_AT)
+        self._place("texts seen", np.zeros(len(texts) * p.TEXTS_SEEN * p.OF_TEXT_SEEN, np.int64), p.TEXTS_SEEN_AT)
+        door[p.PUT_AT] = 0 if step.put is None else address_of_kernel(step.put)
         head = np.zeros(p.GIVEN_SIZE, np.int64)
         head[NUMBERS_AT] = self._numbers.ctypes.data
         head[TRUE], head[FALSE], head[p.TIME_COLUMN] = id(True), id(False), self.log_names.index(self.time)
         head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
         head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = of_fractions.ctypes.data, len(of_fractions)
-        self.of_rows = head
+        self._kept["of rows"], self._of_rows_at = head, int(head.ctypes.data)
 
     def add_kind(self, bits: int, kind: int, begins: bool) -> None:
         """A kind of events that is new."""
@@ -148,7 +154,7 @@ class PatternEvents(DictColumns):
 
     def newest_waiting(self) -> int:
         """The latest time of a dict that waits."""
-        first, last = int(self.door[p.RING_FIRST]), int(self.door[p.RING_LAST])
+        first, last = self.door[p.RING_FIRST], self.door[p.RING_LAST]
         return int(self._kept["ring"][last - 1, 0]) if last > first else -d.FAR
 
     # --- rows of tables ---------------------------------------------------------------------------------------------
@@ -161,8 +167,11 @@ class PatternEvents(DictColumns):
         memory = exported(shown)
         if memory is None:
             return None
-        given = GivenRows(self, table, shown, memory)
-        return given if self._check_rows(given.at) == 1 else None
+        number = shown.num_rows
+        numbers = np.empty(p.GIVEN_SIZE + number, np.int64)  # in one piece: to ask for an address takes a microsecond
+        if self._check_rows(numbers, self._of_rows_at, memory.at, number) != 1:
+            return None
+        return GivenRows(self, table, shown, memory, numbers)
 
     def release_rows(self, given: GivenRows) -> int:
         """Takes in the rows that the watermark has passed: what `rows_released` returns."""
@@ -173,24 +182,16 @@ class PatternEvents(DictColumns):
 class GivenRows:
     """Rows of a table, some of which may wait. The log has the columns of the table that are shown."""
 
-    def __init__(self, events: PatternEvents, table: pa.Table, shown: pa.Table, memory: Exported) -> None:
-        self.table, self.shown, self.memory, number = table, shown, memory, table.num_rows
-        self._columns, self._names = events._kept["of tables"], events.columns_read
-        numbers = np.empty(p.GIVEN_SIZE + number, np.int64)  # in one piece: to ask for an address takes a microsecond
-        numbers[: p.GIVEN_SIZE] = events.of_rows
-        self._rows, self.head, self.at = numbers[p.GIVEN_SIZE :], numbers.data, int(numbers.ctypes.data)
-        self.head[BATCH_AT], self.head[p.ROWS_GIVEN] = memory.at, number
-        self.head[p.KEPT_AT] = self.at + 8 * p.GIVEN_SIZE
+    __slots__ = ("_columns", "_names", "at", "first", "head", "last", "memory", "part", "rows", "shown", "table")
 
-    @property
-    def first(self) -> int:
-        """The time of the first row."""
-        return self.head[p.FIRST_TIME]
-
-    @property
-    def last(self) -> int:
-        """The time of the last row."""
-        return self.head[p.LATEST_TIME]
+    def __init__(
+        self, events: PatternEvents, table: pa.Table, shown: pa.Table, memory: Exported, numbers: Int64s
+    ) -> None:
+        self.table, self.shown, self.memory = table, shown, memory
+        self._columns, self._names = events.of_tables, events.columns_read
+        self.rows, self.head = numbers[p.GIVEN_SIZE :], numbers.data  # which of them are in the log, and the rest
+        self.at, self.first, self.last = self.head[p.GIVEN_AT], self.head[p.FIRST_TIME], self.head[p.LATEST_TIME]
+        self.part: Any = None  # of the log, if some rows are there
 
     @property
     def next(self) -> int:
@@ -214,8 +215,7 @@ class GivenRows:
         """The first row that waits: the columns that the search reads."""
         return {name: self.table.column(name)[self.next].as_py() for name in self._names}
 
-    def taken(self) -> Int64s:
-        """The rows that have gone into the log since the last call."""
-        number = self.head[p.KEPT_ROWS]
-        self.head[p.KEPT_ROWS] = 0
-        return self._rows[:number].copy()
+    @property
+    def taken(self) -> int:
+        """How many rows have gone into the log."""
+        return self.head[p.KEPT_ROWS]

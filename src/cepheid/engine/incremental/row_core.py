@@ -119,6 +119,7 @@ class RowCore:
         self.template = self._template()
         self._new: tuple[int, NewParts] | None = None
         self.batch = np.zeros(r.BATCH_SIZE, np.int64)
+        self.numbers_of_batch, self.batch_at = self.batch.data, int(self.batch.ctypes.data)
         self.batch[r.BACK] = self.back
         self.gathered = np.zeros(0, np.int64)
         self._place_heads(np.zeros(16, np.int64), np.zeros((16, 2), np.int64))

@@ -35,6 +35,7 @@ from cepheid.engine.incremental.result_rows import (
 from cepheid.engine.incremental.result_rows import HEAD_SIZE as ROWS_SIZE
 from cepheid.engine.incremental.row_push import (
     ALL_HEADS,
+    BATCH_SIZE,
     FOUND,
     HEAD_SIZE,
     HIGH,
@@ -56,26 +57,32 @@ from cepheid.engine.kernels.objects import (
     dict_item,
     dict_new,
     dict_set,
+    fraction_object,
+    fraction_of,
     give_back,
     list_append,
     list_item,
     whole_object,
 )
 
-# The numbers in `asked`: values of a row, steps of the program; for each value what it is; the steps that count; where
-# rows are noted; one row for each row of a match, those of empty matches, and steps that are not shown.
-VALUES, STEPS_OF_PROGRAM, SPECS_AT, SETS_AT, SHOWN_AT, EACH_ROW, OMITS_EMPTY, EXCLUDED_AT, ASKED_SIZE = range(9)
+# The numbers in `asked`: values of a row, steps of the program; for each value what it is; the steps that count; one
+# row for each row of a match, those of empty matches, and steps that are not shown.
+VALUES, STEPS_OF_PROGRAM, SPECS_AT, SETS_AT, EACH_ROW, OMITS_EMPTY, EXCLUDED_AT, ASKED_SIZE = range(8)
 # Of a value: what it is; FIRST or LAST, how many before or after that, how many rows on; does it see the whole match?
 WHAT, IS_FIRST, STEPS_ASIDE, SHIFT, FINAL, OF_SPEC = range(6)
-OWN_ROW, OTHER_ROW, LABEL, MATCH_NUMBER, ROW_NUMBER, COUNT = range(6)  # WHAT; the last three are numbers
+# WHAT: the last but one three are numbers; the last one is computed of two columns that are fractions.
+OWN_ROW, OTHER_ROW, LABEL, MATCH_NUMBER, ROW_NUMBER, COUNT, ARITHMETIC = range(7)
+PLUS, MINUS, TIMES = range(3)
 # The numbers behind those of `result_rows`: the names of labels as a batch, and as a list; the list of dicts that is
-# the last part of the log, and the number of its first; names of columns, and None, by address.
+# the last part of the log, and the number of its first; names of columns, and None, by address. Where rows are noted,
+# how many there are, and where their values lie; how many columns the result has, before those that others need.
 NAMES_AT, NAMES, DICTS, FIRST_DICT, COLUMN_NAMES_AT, NOTHING = range(ROWS_SIZE, ROWS_SIZE + 6)
-SHOWN_SIZE = ROWS_SIZE + 6
-# Of a column of the result: what it is, the column of the log and how wide that is, whether it holds fractions; the
-# names of it and of the log's column, by address.
-OF_LOG, WIDTH, IS_FRACTION = range(1, 4)
-OF_RESULT = 4
+ROWS_SHOWN_AT, ROWS_SHOWN, VALUES_FOUND_AT, COLUMNS_SHOWN = range(ROWS_SIZE + 6, ROWS_SIZE + 10)
+SHOWN_SIZE = ROWS_SIZE + 10
+# Of a column of the result: what it is, the column of the log and how wide that is, whether it holds fractions; what
+# it is computed of and how. The names of it and of the log's column, by address.
+OF_LOG, WIDTH, IS_FRACTION, LEFT, RIGHT, SIGN = range(1, 7)
+OF_RESULT = 7
 
 
 @borrowing
@@ -114,7 +121,7 @@ def shown_row(asked: Int64s, head: Int64s, found: Int64s, steps: Int32s, first: 
         row[value] = -1
         if what == OWN_ROW:
             row[value] = numbers[start + max(at, 0)] if asked[EACH_ROW] else numbers[start]
-        elif length < 0:
+        elif length < 0 or what == ARITHMETIC:
             continue
         elif what == MATCH_NUMBER:
             row[value] = found[3]
@@ -133,14 +140,13 @@ def shown_row(asked: Int64s, head: Int64s, found: Int64s, steps: Int32s, first: 
                 row[value] = labels[steps[first + target - start]]
 
 
-@kernel
-def measured(batch: Int64s, asked: Int64s) -> int:
+@borrowing
+def measured(batch: Int64s, asked: Int64s, shown: Int64Rows) -> int:
     """Notes for each row of the result the rows of the log, labels and numbers that it shows; how many rows it has."""
-    values, made, taken = asked[VALUES], 0, 0
+    made, taken = 0, 0
     at_out, at_steps, heads_at = IN_BATCH + 3 * OUT, IN_BATCH + 3 * STEPS, IN_BATCH + 3 * ALL_HEADS
     found = int64_rows(batch[at_out], batch[at_out + 1], batch[at_out + 2])
     steps = int32_row(batch[at_steps], batch[at_steps + 2])
-    shown = int64_rows(asked[SHOWN_AT], batch[FOUND] + batch[STEPS_FOUND], values)
     heads = int64_row(batch[heads_at], batch[heads_at + 2])
     excluded = int32_row(asked[EXCLUDED_AT], asked[STEPS_OF_PROGRAM])
     for match in range(batch[FOUND]):
@@ -169,7 +175,7 @@ def is_no_number(column: int, row: int) -> bool:
     return bool(value != value and is_there(column, place))
 
 
-@kernel
+@borrowing
 def found_values(head: Int64s, shown: Int64Rows, rows: int, found: Int64Rows) -> int:
     """Finds out where values lie, and how much memory their rows take; -1: one lies elsewhere, or is no number."""
     parts = int64_rows(head[PARTS_AT], head[PARTS], OF_PART)
@@ -214,13 +220,77 @@ def new_numbers(head: Int64s, shown: Int64Rows, value: int, rows: int) -> int:
     return array
 
 
-@kernel
-def made_values(head: Int64s, shown: Int64Rows, rows: int, found: Int64Rows) -> int:
-    """Fills the memory with a batch of the rows of the result."""
+@borrowing
+def computed(sign: int, left: float, right: float) -> float:
+    """A sum, a difference or a product."""
+    if sign == PLUS:
+        return left + right
+    return left - right if sign == MINUS else left * right
+
+
+@borrowing
+def new_fractions(head: Int64s, shown: Int64Rows, found: Int64Rows, value: int, rows: int) -> int:
+    """A column that is computed of two others; what is not a number is NULL."""
     columns = int64_rows(head[COLUMNS_AT], head[COLUMNS], OF_RESULT)
-    parts, order = begin_batch(head, rows, head[COLUMNS]), np.empty(rows, np.int64)
-    for value in range(head[COLUMNS]):
+    array, valid, nulls = new_array(head, rows, 2, 0), new_room(head, (rows + 7) // 8), 0
+    data = new_room(head, 8 * rows)
+    fractions = float64_rows(data, 1, rows)
+    for row in range(rows):
+        there, left, right = True, 0.0, 0.0
+        for side in range(2):
+            of = columns[value, LEFT + side]
+            place = of * rows + row
+            if there and shown[row, of] >= 0:
+                column = column_at(found[place, 0], columns[of, OF_LOG])
+                at = offset_of(column) + found[place, 1]
+                there = is_there(column, at)
+                left, right = right, float64_rows(buffer_at(column, DATA) + 8 * at, 1, 1)[0, 0]
+            else:
+                there = False
+        made = computed(columns[value, SIGN], left, right)
+        if there and made == made:
+            set_bit(valid, row)
+            fractions[0, row] = made
+        else:
+            nulls += 1
+    set_valid(array, valid, nulls)
+    set_buffer(array, DATA, data)
+    return array
+
+
+@kernel
+def shown_rows(head: Int64s, rows: int) -> Int64Rows:
+    """What is noted of so many rows."""
+    return int64_rows(head[ROWS_SHOWN_AT], rows, head[COLUMNS])
+
+
+@kernel
+def measured_values(batch_at: int, asked_at: int, head_at: int) -> int:
+    """Notes what the rows of the result show, and where that lies; what `found_values` says."""
+    batch, asked, head = (
+        int64_row(batch_at, BATCH_SIZE),
+        int64_row(asked_at, ASKED_SIZE),
+        int64_row(head_at, SHOWN_SIZE),
+    )
+    rows = measured(batch, asked, shown_rows(head, batch[FOUND] + batch[STEPS_FOUND]))
+    head[ROWS_SHOWN] = rows
+    found = int64_rows(head[VALUES_FOUND_AT], rows * head[COLUMNS], 2)
+    return found_values(head, shown_rows(head, rows), rows, found)
+
+
+@kernel
+def made_values(head_at: int) -> int:
+    """Fills the memory with a batch of the rows of the result."""
+    head = int64_row(head_at, SHOWN_SIZE)
+    rows = head[ROWS_SHOWN]
+    shown, found = shown_rows(head, rows), int64_rows(head[VALUES_FOUND_AT], rows * head[COLUMNS], 2)
+    columns = int64_rows(head[COLUMNS_AT], head[COLUMNS], OF_RESULT)
+    parts, order = begin_batch(head, rows, head[COLUMNS_SHOWN]), np.empty(rows, np.int64)
+    for value in range(head[COLUMNS_SHOWN]):
         own = columns[value]
+        if own[WHAT] == ARITHMETIC:
+            set_part(head, parts, value, new_fractions(head, shown, found, value, rows))
+            continue
         if own[WHAT] > LABEL:
             set_part(head, parts, value, new_numbers(head, shown, value, rows))
             continue
@@ -251,9 +321,44 @@ def put_value(head: Int64s, own: Int64s, into: int, name: int, log_name: int, ev
     return bool(done)
 
 
+@borrowing
+def put_computed(head: Int64s, shown: Int64s, value: int, into: int) -> bool:
+    """Puts a value into a dict that is computed of two others; False: there is no memory for it."""
+    columns = int64_rows(head[COLUMNS_AT], head[COLUMNS], OF_RESULT)
+    names = int64_rows(head[COLUMN_NAMES_AT], head[COLUMNS], 2)
+    there, left, right = True, 0.0, 0.0
+    for side in range(2):
+        of, given = columns[value, LEFT + side], 0
+        if shown[of] >= 0:
+            given = dict_item(list_item(head[DICTS], shown[of] - head[FIRST_DICT]), names[of, 1])
+        if given != 0 and given != head[NOTHING]:
+            left, right = right, fraction_of(given)
+        else:
+            there = False
+    made = computed(columns[value, SIGN], left, right)
+    if not there or made != made:
+        return bool(dict_set(into, names[value, 0], head[NOTHING]) == 0)
+    fraction = fraction_object(made)
+    if fraction == 0:
+        return False
+    done = dict_set(into, names[value, 0], fraction) == 0
+    give_back(fraction)
+    return bool(done)
+
+
 @kernel
-def made_dicts(given: PythonObject, head: Int64s, shown: Int64Rows, rows: int) -> int:
-    """Puts rows of the result into a list, as dicts; -1: a value lies in no dict, or there is no memory."""
+def measured_dicts(given: PythonObject, batch_at: int, asked_at: int, head_at: int) -> int:
+    """Notes what the rows of the result show, and puts them into a list, as dicts.
+
+    -1: a value lies in no dict, or there is no memory.
+    """
+    batch, asked, head = (
+        int64_row(batch_at, BATCH_SIZE),
+        int64_row(asked_at, ASKED_SIZE),
+        int64_row(head_at, SHOWN_SIZE),
+    )
+    rows = measured(batch, asked, shown_rows(head, batch[FOUND] + batch[STEPS_FOUND]))
+    head[ROWS_SHOWN], shown = rows, shown_rows(head, rows)
     columns = int64_rows(head[COLUMNS_AT], head[COLUMNS], OF_RESULT)
     names = int64_rows(head[COLUMN_NAMES_AT], head[COLUMNS], 2)
     for value in range(head[COLUMNS]):
@@ -263,8 +368,10 @@ def made_dicts(given: PythonObject, head: Int64s, shown: Int64Rows, rows: int) -
     for row in range(rows):
         made = dict_new()
         done = made != 0
-        for value in range(head[COLUMNS]):
-            if done:
+        for value in range(head[COLUMNS_SHOWN]):
+            if done and columns[value, WHAT] == ARITHMETIC:
+                done = put_computed(head, shown[row], value, made)
+            elif done:
                 done = put_value(head, columns[value], made, names[value, 0], names[value, 1], shown[row, value])
         if done:
             done = list_append(address(given), made) == 0
@@ -276,9 +383,4 @@ def made_dicts(given: PythonObject, head: Int64s, shown: Int64Rows, rows: int) -
     return rows
 
 
-measure, find_values, make_values, make_dicts = (
-    Entry(measured),
-    Entry(found_values),
-    Entry(made_values),
-    Entry(made_dicts),
-)
+measure_values, make_values, measure_dicts = Entry(measured_values), Entry(made_values), Entry(measured_dicts)

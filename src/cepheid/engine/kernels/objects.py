@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated, Any, TypeAlias
 
+import numpy as np
+
 from cepheid.engine.kernels.loading import register
 from cepheid.engine.kernels.memory import uint8_rows
 
@@ -122,6 +124,7 @@ give_back: _Nothing = _of_python("Py_DecRef", None, int)  # an object is no long
 
 # Where objects hold what no function of Python's tells without making another object.
 KIND = 8  # the address of their type
+MEMORY = 16  # of an array of numpy's: where its values are
 HAS_ZONE, PARTS_OF_TIME, ZONE = 24, 25, 40  # of a datetime: a byte; ten bytes from the year on; an address
 
 
@@ -129,6 +132,9 @@ def _are_known() -> bool:
     """Do objects lie in memory as is said here?"""
     time = datetime(2026, 3, 4, 5, 6, 7, 0x010203, tzinfo=UTC)
     if ctypes.sizeof(ctypes.c_void_p) != 8 or object.__basicsize__ != 16 or datetime.__basicsize__ < ZONE + 8:
+        return False
+    numbers = np.zeros(1, np.int64)
+    if ctypes.c_int64.from_address(id(numbers) + MEMORY).value != numbers.ctypes.data:
         return False
     parts = bytes(uint8_rows(id(time) + HAS_ZONE, 1, 11)[0])
     kind, zone = (ctypes.c_int64.from_address(id(time) + place).value for place in (KIND, ZONE))

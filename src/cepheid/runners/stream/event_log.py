@@ -36,14 +36,18 @@ class Part:
     table: pa.Table | None = None
     rows: Int64s | None = None  # None: all rows of the table
     first: int = 0  # of dicts: how many events came before them
+    used: int | None = None  # the first so many of `rows`; None: all of them
     made: pa.Table | None = field(default=None, repr=False)  # of the dicts or rows, if somebody asked for it
     memory: Exported | None = field(default=None, repr=False)  # of the table
+    rows_at: int = 0  # where `rows` lies, if that is known
 
     def __len__(self) -> int:
         if self.events is not None:
             return len(self.events)
         assert self.table is not None
-        return self.table.num_rows if self.rows is None else len(self.rows)
+        if self.rows is None:
+            return int(self.table.num_rows)
+        return len(self.rows) if self.used is None else self.used
 
 
 class Mark(NamedTuple):
@@ -98,11 +102,30 @@ class EventLog:
         self.dicts, self._rows = None, before + len(part)
         self.held_rows += table.num_rows
 
+    def add_some(self, table: pa.Table, rows: Int64s, rows_at: int, used: int, memory: Exported) -> Part:
+        """The first so many of some rows of a table, in their order; `add_more` adds others."""
+        part, before = Part(table=table, rows=rows, used=used, memory=memory, rows_at=rows_at), self.rows
+        self.parts.append(part)
+        self.starts.append(before)
+        self.dicts, self._rows = None, before + used
+        self.held_rows += table.num_rows
+        return part
+
+    def add_more(self, part: Part, used: int) -> None:
+        """The first so many rows of what was added last: some of them are there."""
+        assert part is self.parts[-1], "others came behind it"
+        assert part.used is not None, "it was made a table of its own"
+        self._rows += used - part.used
+        part.used = used
+
     def copy(self) -> EventLog:
         """Another log of the same events: what is done to it leaves this one as it is."""
         log = EventLog(self._schema, self._as_table, self._row_column)
         log.parts, log.starts, log._rows, log.held_rows = list(self.parts), list(self.starts), self.rows, self.held_rows
         log.counted = self.counted
+        log._rows_of = self._rows_of  # it takes longer to make than to use once
+        log._make_places(len(self._places) // OF_PART)
+        log._places[:], log._placed = self._places, list(self._placed)
         return log
 
     # --- going back ---------------------------------------------------------------------------------------------------
@@ -129,7 +152,9 @@ class EventLog:
             return part.made
         assert part.table is not None
         if part.rows is not None:
-            part.table, part.rows, part.memory = part.table.take(pa.array(part.rows)), None, None
+            if part.used != part.table.num_rows:
+                part.table, part.memory = part.table.take(pa.array(part.rows[: len(part)])), None
+            part.rows = part.used = None
         return part.table
 
     def _read(self, part: Part, events: list[Event], places: Int64s) -> pa.Table:
@@ -195,7 +220,8 @@ class EventLog:
     def places(self) -> tuple[int, int]:
         """How many parts there are, and the address of what is known of them (`ResultRows`), until the next change."""
         known = len(self._placed)
-        for start, part in zip(self.starts[known:], self.parts[known:], strict=True):
+        while known < len(self.parts):
+            start, part = self.starts[known], self.parts[known]
             if OF_PART * known == len(self._places):
                 before = self._places
                 self._make_places(2 * known)
@@ -206,7 +232,7 @@ class EventLog:
             self._placed.append((memory, rows))
             at = OF_PART * known
             self._places[at + START], self._places[at + BATCH_AT] = start, 0 if memory is None else memory.at
-            self._places[at + ROWS_AT] = 0 if rows is None else _address(rows)
+            self._places[at + ROWS_AT] = 0 if rows is None else part.rows_at or _address(rows)
             known += 1
         return known, self._places_at
 

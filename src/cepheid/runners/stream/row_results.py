@@ -6,13 +6,12 @@ A measure that is more than a column of a row, a number or a label is computed f
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import row_measures as m
 from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.result_rows import (
@@ -48,15 +47,18 @@ from cepheid.runners.stream.row_values import Values, scalar_measure
 MANY_ROWS = 4_096  # of matches, each of which is a row of the result: a search for labels row by row may take long
 FEW = 64  # rows of the result that are computed as plain Python
 _NUMBERS = {MatchNumber: m.MATCH_NUMBER, SequenceNumber: m.ROW_NUMBER}
+_SIGNS = {"+": m.PLUS, "-": m.MINUS, "*": m.TIMES}
 
 
 class Leaf(NamedTuple):
-    """A value that a kernel finds: what it is, and of which column."""
+    """A value that a kernel finds or computes: what it is, and of which column or of which others."""
 
     spec: tuple[int, ...]
     labels: Labels
     column: str | None
     kind: pa.DataType
+    operands: tuple[s.Expression, ...] = ()
+    sign: int = 0
 
 
 class RowResults:
@@ -74,18 +76,19 @@ class RowResults:
         self.places_of = {node: place for place, node in enumerate(leaves)}
         measures = dict(clause.measures)
         self.nodes = [measures.get(name, Column(name)) for name in result.names]
-        self.is_plain = self.nodes == list(leaves)
+        self.is_plain = self.nodes == list(leaves)[: len(self.nodes)]  # others are what these are computed of
         names = result.names if self.is_plain else [str(place) for place in range(len(leaves))]
         self.schema = (
             result if self.is_plain else pa.schema([*zip(names, (each.kind for each in self.leaves), strict=True)])
         )
         computed = [node for node in self.nodes if node not in leaves]
         self._read = {self.places_of[leaf] for node in computed for leaf in _leaves_of(node)}  # to compute others
+        self._read |= {place for place, leaf in enumerate(self.leaves) if leaf.operands}
         self._scalars = None if self.is_plain else self._as_scalars()
         self._ask(program)
         self._describe(log, names)
-        entries = (m.measure, m.find_values, m.make_values, m.make_dicts)
-        self._measure, self._find, self._make, self._make_dicts = (each.direct() for each in entries)
+        entries = (m.measure_values, m.make_values, m.measure_dicts)
+        self._measure_values, self._make, self._measure_dicts = (each.direct() for each in entries)
 
     def _as_scalars(self) -> list[Callable[[Values], Any]] | None:
         """What the columns of the result compute from the values of a row; None: Arrow computes some of them."""
@@ -109,7 +112,7 @@ class RowResults:
         asked[m.SPECS_AT], asked[m.SETS_AT], asked[m.EXCLUDED_AT] = (each.ctypes.data for each in self._kept)
         asked[m.EACH_ROW] = int(clause.rows is not RowsPerMatch.ONE)
         asked[m.OMITS_EMPTY] = int(clause.rows is RowsPerMatch.ALL_OMIT_EMPTY)
-        self._shown = np.zeros((0, len(self.leaves)), np.int64)
+        self._asked_at, self._each_row = int(asked.ctypes.data), bool(asked[m.EACH_ROW])
 
     def _describe(self, log: pa.Schema, names: list[str]) -> None:
         """Says where values are copied from, and what they are called."""
@@ -117,8 +120,9 @@ class RowResults:
         for row, leaf in zip(columns, self.leaves, strict=True):
             width, place = width_of(leaf.kind), 0 if leaf.column is None else log.get_field_index(leaf.column)
             assert width is not None, "others are not copied"
-            row[:] = leaf.spec[0], place, width, pa.types.is_floating(leaf.kind)
-        own = [(id(name), id(leaf.column)) for name, leaf in zip(names, self.leaves, strict=True)]
+            left, right = (self.places_of[each] for each in leaf.operands) if leaf.operands else (0, 0)
+            row[:] = leaf.spec[0], place, width, pa.types.is_floating(leaf.kind), left, right, leaf.sign
+        own = [(id(name), id(leaf.column)) for name, leaf in zip_longest(names, self.leaves)]
         labels = pa.record_batch({"label": pa.array(self.clause.labels, pa.string())})
         memory, texts = Exported(labels), list(self.clause.labels)
         addresses = np.array(own, np.int64)
@@ -126,22 +130,29 @@ class RowResults:
         self.head = head = np.zeros(m.SHOWN_SIZE, np.int64)
         head[COLUMNS], head[COLUMNS_AT], head[PART_RELEASE] = len(columns), columns.ctypes.data, RELEASE_OF_PART
         head[m.NAMES_AT], head[m.NAMES], head[m.NOTHING] = memory.at, id(texts), id(None)
-        head[m.COLUMN_NAMES_AT] = addresses.ctypes.data
+        head[m.COLUMN_NAMES_AT], head[m.COLUMNS_SHOWN] = addresses.ctypes.data, len(names)
+        self._numbers, self._head_at = head.data, int(head.ctypes.data)  # which Python writes in half the time
+        self._make_room(FEW)
 
     @classmethod
     def of(cls, clause: BoundClause, program: Program, log: pa.Schema, result: pa.Schema) -> RowResults | None:
         """None: some measures are more than values that kernels find."""
         leaves: dict[s.Expression, Leaf] = {}
+        operands: dict[s.Expression, Leaf] = {}
         measures = dict(clause.measures)
         for name in result.names:
             if name not in measures:
                 leaves[Column(name)] = Leaf((m.OWN_ROW, 0, 0, 0, 0), None, name, log.field(name).type)
                 continue
-            for node in _leaves_of(measures[name]):
-                leaf = _leaf(node, log)
-                if leaf is None:
-                    return None
-                leaves[node] = leaf
+            found = {node: _leaf(node, log) for node in _leaves_of(measures[name])}
+            known = {node: leaf for node, leaf in found.items() if leaf is not None}
+            if len(known) < len(found):
+                return None
+            whole = _arithmetic(measures[name], known)
+            if whole is not None:
+                leaves[measures[name]] = whole
+            (leaves if whole is None else operands).update(known)
+        leaves |= {node: leaf for node, leaf in operands.items() if node not in leaves}
         if not leaves or any(not _is_copied(leaf.kind) for leaf in leaves.values()):
             return None
         nodes = [measures.get(name, Column(name)) for name in result.names]
@@ -153,29 +164,31 @@ class RowResults:
 
     def fits(self, core: RowCore) -> bool:
         """Can what is found be shown by kernels?"""
-        return self.asked[m.EACH_ROW] == 0 or bool(core.batch[STEPS_FOUND] <= MANY_ROWS)
+        return not self._each_row or core.numbers_of_batch[STEPS_FOUND] <= MANY_ROWS
 
     def table(self, core: RowCore, log: EventLog) -> pa.Table:
         """What is found as a table."""
-        shown, head = self._places(core), self.head
-        rows = len(shown)
-        if not rows:
-            return self.result.empty_table()
+        self._look_at(core)
+        head = self._numbers
         head[PARTS], head[PARTS_AT] = log.places()
-        found = np.empty((rows * len(self.leaves), 2), np.int64)
-        words = self._find(head, shown, rows, found)
+        words = self._measure_values(core.batch_at, self._asked_at, self._head_at)
+        if not head[m.ROWS_SHOWN]:
+            return self.result.empty_table()
         if words < 0:
-            return self._computed(pa.RecordBatch.from_pylist(self._one_by_one(log, shown), self.schema))
-        return self._computed(made_batch(head, words, self.schema, lambda: self._make(head, shown, rows, found)))
+            return self._computed(pa.RecordBatch.from_pylist(self._one_by_one(log), self.schema))
+        return self._computed(made_batch(self.head, words, self.schema, self._make_batch))
+
+    def _make_batch(self) -> int:
+        filled: int = self._make(self._head_at)
+        return filled
 
     def dicts(self, core: RowCore, log: EventLog) -> list[Event]:
         """What is found as dicts."""
-        shown, head, made = self._places(core), self.head, list[Event]()
-        dicts = log.dicts
-        head[m.FIRST_DICT] = log.rows if dicts is None else log.starts[-1]
-        head[m.DICTS] = id(dicts)
-        if self._make_dicts(made, head, shown, len(shown)) < 0:
-            made = self._one_by_one(log, shown)
+        self._look_at(core)
+        made, dicts, head = list[Event](), log.dicts, self._numbers
+        head[m.FIRST_DICT], head[m.DICTS] = log.rows if dicts is None else log.starts[-1], id(dicts)
+        if self._measure_dicts(made, core.batch_at, self._asked_at, self._head_at) < 0:
+            made = self._one_by_one(log)
         if self.is_plain:
             return made
         if self._scalars is not None and len(made) <= FEW:
@@ -184,28 +197,36 @@ class RowResults:
             return [{name: compute(row) for name, compute in columns} for row in values]
         return self._computed(pa.RecordBatch.from_pylist(made, self.schema)).to_pylist()  # type: ignore[no-any-return]
 
-    def _places(self, core: RowCore) -> npt.NDArray[np.int64]:
-        """For each row of the result what it shows; that is told now."""
-        most = int(core.batch[FOUND])
-        if self.asked[m.EACH_ROW]:
-            most += int(core.batch[STEPS_FOUND])
+    def _look_at(self, core: RowCore) -> None:
+        """Makes room for what is found."""
+        batch = core.numbers_of_batch
+        most = batch[FOUND] + batch[STEPS_FOUND] if self._each_row else batch[FOUND]
         if most > len(self._shown):
-            self._shown = np.zeros((2 * most, self._shown.shape[1]), np.int64)
-            self.asked[m.SHOWN_AT] = self._shown.ctypes.data
-        return self._shown[: self._measure(core.batch, self.asked)]
+            self._make_room(2 * most)
 
-    def _one_by_one(self, log: EventLog, shown: Int64s) -> list[Event]:
+    def _make_room(self, rows: int) -> None:
+        """Room for so many rows of the result, and for where their values lie; it is used during a call alone."""
+        values = len(self.leaves)
+        self._shown, self._found = np.zeros((rows, values), np.int64), np.zeros((rows * values, 2), np.int64)
+        self.head[m.ROWS_SHOWN_AT], self.head[m.VALUES_FOUND_AT] = self._shown.ctypes.data, self._found.ctypes.data
+
+    def _one_by_one(self, log: EventLog) -> list[Event]:
         """The same for rows that came as dicts and in tables."""
-        made, names = [], self.schema.names
-        for places in shown.tolist():
-            row: Event = dict.fromkeys(names)
-            for name, leaf, place in zip(names, self.leaves, places, strict=True):
+        made = []
+        for places in self._shown[: self._numbers[m.ROWS_SHOWN]].tolist():
+            row: list[Any] = [None] * len(places)
+            for at, (leaf, place) in enumerate(zip(self.leaves, places, strict=True)):
                 if place >= 0 and leaf.column is not None:
-                    known = log.value(place, leaf.column)
-                    row[name] = known if known == known else None  # what is not a number is NULL
+                    value = log.value(place, leaf.column)
+                    row[at] = value if value == value else None  # what is not a number is NULL
                 elif place >= 0:
-                    row[name] = self.clause.labels[place] if leaf.spec[0] == m.LABEL else place
-            made.append(row)
+                    row[at] = self.clause.labels[place] if leaf.spec[0] == m.LABEL else place
+            for at, leaf in enumerate(self.leaves):
+                if leaf.operands:
+                    left, right = (row[self.places_of[each]] for each in leaf.operands)
+                    value = None if left is None or right is None else m.computed(leaf.sign, left, right)
+                    row[at] = value if value == value else None
+            made.append(dict(zip(self.schema.names, row, strict=False)))
         return made
 
     def _computed(self, leaves: pa.RecordBatch) -> pa.Table:
@@ -250,6 +271,18 @@ def _leaf(node: s.Expression, log: pa.Schema) -> Leaf | None:
         name = node.inner.name
         return Leaf((m.OTHER_ROW, *spec), node.labels, name, log.field(name).type)
     return Leaf((m.LABEL, *spec), node.labels, None, pa.string()) if isinstance(node.inner, RowLabel) else None
+
+
+def _arithmetic(node: s.Expression, leaves: dict[s.Expression, Leaf]) -> Leaf | None:
+    """A sum, a difference or a product of two columns of rows that are fractions, which a kernel computes."""
+    if not isinstance(node, s.Arithmetic) or node.target is not None or node.operator not in _SIGNS:
+        return None
+    operands = (node.left, node.right)
+    if any(each not in leaves or leaves[each].column is None for each in operands):
+        return None
+    if any(leaves[each].kind != pa.float64() for each in operands):
+        return None
+    return Leaf((m.ARITHMETIC, 0, 0, 0, 0), None, None, pa.float64(), operands, _SIGNS[node.operator])
 
 
 def _is_copied(kind: pa.DataType) -> bool:

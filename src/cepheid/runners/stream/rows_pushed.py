@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,7 @@ class RowTakesEvents:
 
     def __init__(self, pushed: PushedRows, result: pa.Schema) -> None:
         self.pushed, self.keys = pushed, pushed.clause.partition_by
+        self._begun: tuple[Any, ...] = ()
         self.results = RowResults.of(pushed.clause, pushed.core.program, pushed.narrow, result)
 
     def begin(self, events: PatternEvents) -> None:
@@ -111,6 +113,9 @@ class RowTakesEvents:
         core.batch[r.MOST_OPEN] = self.pushed.limit or 0
         if not self.keys and () not in core.parts:
             core.new_part(())
+        before, self._begun = self._begun, (events, core, core.numbers)
+        if len(before) == 3 and all(map(is_, before, self._begun)):
+            return  # only rows were forgotten
         events.look_at(
             Step(
                 row_step.row_step,
@@ -123,6 +128,7 @@ class RowTakesEvents:
                 has_kinds=False,
                 attributes=of_rows.attributes,
                 gathers=True,
+                put=row_step.rows_put,
             )
         )
 
@@ -153,8 +159,7 @@ class RowTakesEvents:
         """The rows of the result that are decided, as dicts or as a table."""
         pushed = self.pushed
         core = pushed.core
-        number = int(core.batch[r.FOUND])
-        if number > pushed.most:
+        if core.numbers_of_batch[r.FOUND] > pushed.most:
             check_matches(core.matches_found, pushed.most)
         results = self.results
         if results is not None and results.fits(core):
