@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import cepheid
 from cepheid.build import event, seq
 from cepheid.engine.data.matches import Matches
+from cepheid.engine.search.runs.timed_out import followed
 from cepheid.errors import QueryError
 
 ORDERED = "PATTERN SEQ(Ordered a, Paid b, Shipped c) WHERE skip_till_next_match { [id] } WITHIN 10 OUTPUT PARTIAL"
@@ -316,3 +318,11 @@ def test_optional_and_counted_parts_are_compared_as_columns(monkeypatch: pytest.
 
     monkeypatch.setattr(Matches, "groups", made)
     assert sorted(map(repr, cepheid.match(events, text).to_pylist())) == expected
+
+
+def test_ways_that_no_run_ends_with_need_more_room() -> None:
+    rows, edges, targets = np.array([0, 2, 1, 3]), np.array([[0, 1, 2], [2, 3, 4]]), np.array([[1, 0], [0, 2], [0, 0]])
+    own, *_ = followed(rows, edges, targets, 0, 2)  # two runs of two events each, which share none: four ways
+    assert len(own) == 0
+    own, before, ends, last = followed(rows, edges, targets, 0, 4)
+    assert (own.tolist(), before.tolist(), ends.tolist(), last.tolist()) == ([2, 4], [1, 3], [2, 2], [1, 3])

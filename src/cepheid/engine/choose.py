@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.engines import ENGINES, NEVER_CHOSEN, Engine
-from cepheid.engine.statistics import measure, split_by_most_selective
+from cepheid.engine.statistics import measure, split_by_most_selective, worth_measuring
 from cepheid.errors import EngineError, closest
 from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import FEWER, TOO_LONG, TOO_MANY
 from cepheid.plan.checks import check_meaning, check_options
-from cepheid.plan.cost import cheapest_order, considered, eager_order, run_work
+from cepheid.plan.cost import Work
 from cepheid.plan.operators import AUTO
 from cepheid.plan.option_kinds import either
 from cepheid.plan.options import EngineOptions, Limits, PlanOptions, given_options, options_of
@@ -22,7 +22,6 @@ from cepheid.plan.rules import BASIC, CONSTRUCTION, RULES, optimise
 from cepheid.plan.statistics import Statistics
 from cepheid.remembered import Remembered
 
-WORTH_MEASURING = 2_000  # events; below this every order is fast
 FAR_BELOW = 10  # times fewer runs than allowed are estimated where they are chosen
 # Options that speed alone depends on: given, they choose among engines.
 CHOOSING = ("pushdown", "merge", "order", "learn", "method")
@@ -66,7 +65,7 @@ def make_plan(
             names = either([f"'{engine.name}'" for engine in engines if engine.name != "backtrack"])
             reason = f"{names}, whichever is cheapest for the events of a worker"
             return chosen(plan, Choice(AUTO, None, (reason,))), None
-        if events is not None and len(events) >= WORTH_MEASURING:
+        if events is not None and worth_measuring(bound, events):
             statistics = measure(plan, events)
     return chosen(plan, choose(plan, engines, options.engine, order, statistics)), statistics
 
@@ -74,7 +73,7 @@ def make_plan(
 def decide(plan: Plan, events: EventTable) -> Plan:
     """A plan whose engine was left open, decided by the statistics of the events at hand."""
     engines = candidates_for(plan, AUTO, given_options(plan.options))
-    statistics = measure(plan, events) if len(events) >= WORTH_MEASURING else None
+    statistics = measure(plan, events) if worth_measuring(plan.bound, events) else None
     choice = choose(plan, engines, AUTO, None, statistics)
     names = [plan.bound.positives[place].variable for place in choice.order or ()]
     order = f" in the order {', '.join(names)}" if names else ""
@@ -114,7 +113,7 @@ def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]
         raise EngineError(f"no engine '{asked}'; {known}")
     refusals = {name: engine.refusal(bound, lossy, imprecise) for name, engine in ENGINES.items()}
     able = [engine for name, engine in ENGINES.items() if refusals[name] is None]
-    automatic = [engine for engine in able if engine.cost(bound, None) < NEVER_CHOSEN]
+    automatic = [engine for engine in able if engine.cost(None) < NEVER_CHOSEN]
     if asked != AUTO:
         if refusals[asked] is not None:
             others = either([f"'{engine.name}'" for engine in automatic or able] or ["no other engine"])
@@ -159,12 +158,12 @@ def choose(
     plan: Plan, engines: Sequence[Engine], asked: str, order: tuple[int, ...] | None, statistics: Statistics | None
 ) -> Choice:
     """The cheapest of the engines, by what is known of the events."""
-    bound = plan.bound
+    bound, work = plan.bound, None if statistics is None else Work(plan.bound, statistics)
     if asked != AUTO:
-        if order is None and asked == "lazy-chain" and statistics is not None:
-            order = cheapest_order(bound, statistics)[0]
+        if order is None and asked == "lazy-chain" and work is not None:
+            order = work.cheapest_order[0]
         return Choice(asked, order, (f"engine '{asked}' was requested",))
-    engine = min(_within_limits(plan, engines, statistics), key=lambda each: each.cost(bound, statistics))
+    engine = min(_within_limits(plan, engines, work), key=lambda each: each.cost(work))
     if order is not None:
         return Choice(engine.name, order, ("an order was requested",))
     if plan.is_imprecise or plan.is_lossy:
@@ -172,14 +171,13 @@ def choose(
         kinds += ["events may not have happened"] * (bound.schema.existence is not None)
         kinds += ["events may be missing"] * plan.is_lossy
         return Choice(engine.name, None, (" and ".join(kinds),))
-    if statistics is None or not _depends_on_events(plan, engines):
+    if work is None or not _depends_on_events(plan, engines):
         return Choice(engine.name, None, (_plain_reason(plan, engine, engines),))
-    eager, (best, least) = considered(bound, statistics, eager_order(bound)), cheapest_order(bound, statistics)
-    against_runs = run_work(bound, statistics).tested
+    eager, (best, least) = work.backwards, work.cheapest_order
     estimates = {
         "events tested, backwards": eager,
         "events tested, best order": least,
-        "events tested against runs": against_runs,
+        "events tested against runs": work.runs.tested,
     }
     if engine.any_order:
         names = ", ".join(bound.positives[place].variable for place in best)
@@ -191,12 +189,12 @@ def choose(
     return Choice(engine.name, None, (reason,), estimates)
 
 
-def _within_limits(plan: Plan, engines: Sequence[Engine], statistics: Statistics | None) -> Sequence[Engine]:
+def _within_limits(plan: Plan, engines: Sequence[Engine], work: Work | None) -> Sequence[Engine]:
     """Without the engine of runs where these could become more than are allowed, since others hold none."""
     others = [engine for engine in engines if engine.name != "runs"]
-    if statistics is None or not others or len(others) == len(engines):
+    if work is None or not others or len(others) == len(engines):
         return engines
-    many = run_work(plan.bound, statistics).tested > plan.limits.max_partial_matches / FAR_BELOW
+    many = work.runs.tested > plan.limits.max_partial_matches / FAR_BELOW
     return others if many else engines
 
 

@@ -20,7 +20,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import refusal
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.printing import expression_text
-from cepheid.plan.cost import all_matches, cheapest_order, considered, eager_order, run_work, stacked
+from cepheid.plan.cost import Work
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.lowering import automaton_of
 from cepheid.plan.options import (
@@ -39,7 +39,7 @@ from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
 
 Supports = Callable[[BoundQuery, bool, bool], str | None]  # query, may events be missing, are times imprecise
-Cost = Callable[[BoundQuery, Statistics | None], float]
+Cost = Callable[[Work | None], float]  # None: nothing is known of the events
 Run = Callable[..., Matches]  # plan, events, after, until
 FlinkRun = Callable[[FlinkAutomaton, Arranged, bool, Limits], Matches]  # automaton, events, runs given up, limits
 RowRun = Callable[[BoundClause, pa.Table, int, int], pa.Table | list[list[Any]]]  # clause, table, threads, most matches
@@ -194,7 +194,7 @@ class Fixed:
 
     value: float
 
-    def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
+    def __call__(self, work: Work | None) -> float:
         return self.value
 
 
@@ -231,21 +231,20 @@ class Runs:
 
     times: float = 1.0  # as expensive as the engine whose price was measured
 
-    def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
-        if statistics is None:
+    def __call__(self, work: Work | None) -> float:
+        if work is None:
             return self.times * RUNS.unmeasured
-        return self.times * RUNS(statistics, *run_work(bound, statistics))
+        return self.times * RUNS(work.statistics, *work.runs)
 
 
 @dataclass(frozen=True)
 class Backwards:
     """Tests in the one order that the engine has."""
 
-    def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
-        if statistics is None:
+    def __call__(self, work: Work | None) -> float:
+        if work is None:
             return BACKWARDS.unmeasured
-        tests = considered(bound, statistics, eager_order(bound)) * stacked(bound, statistics)
-        return _listing(BACKWARDS, bound, statistics, tests)
+        return _listing(BACKWARDS, work, work.backwards * work.stacked)
 
 
 @dataclass(frozen=True)
@@ -254,19 +253,18 @@ class BestOrder:
 
     times: float = 1.0  # as expensive as the engine whose price was measured
 
-    def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
-        if statistics is None:
+    def __call__(self, work: Work | None) -> float:
+        if work is None:
             return self.times * LAZY.unmeasured
-        return self.times * _listing(LAZY, bound, statistics, cheapest_order(bound, statistics)[1])
+        return self.times * _listing(LAZY, work, work.cheapest_order[1])
 
 
-def _listing(price: Price, bound: BoundQuery, statistics: Statistics, tests: float) -> float:
+def _listing(price: Price, work: Work, tests: float) -> float:
     """What an engine takes that lists all matches. Of many that may overlap it lists some, then runs begin anew."""
-    matches = all_matches(bound, statistics)
-    most = FEW_OVERLAPPING * statistics.events
-    if bound.output.mode is not s.OutputMode.NON_OVERLAP or matches <= most:
-        return price(statistics, tests, matches)
-    return price(statistics, tests * most / matches, most) + RUNS(statistics, *run_work(bound, statistics))
+    statistics, most = work.statistics, FEW_OVERLAPPING * work.statistics.events
+    if work.bound.output.mode is not s.OutputMode.NON_OVERLAP or work.matches <= most:
+        return price(statistics, tests, work.matches)
+    return price(statistics, tests * most / work.matches, most) + RUNS(statistics, *work.runs)
 
 
 # --- the engines ----------------------------------------------------------------------------------------------------

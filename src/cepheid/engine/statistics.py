@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from cepheid.plan.equalities import compared_events
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import DEFAULT_SELECTIVITY, Statistics
 
+MANY_EVENTS = 2_000
+MANY_COMBINATIONS = 1e7  # of events of any type, in windows: where the types are three, a search takes 30 ms
 SAMPLE = 20_000  # consecutive events, since rates per window need neighbours; 50,000 took a seventh of a short call
 LEAST_SAMPLE, PART = 2_000, 4  # of a table this part at most: all of 20,000 events took a third of a short call
 COMBINATIONS = 512  # drawn to estimate how selective a condition is
@@ -54,6 +57,17 @@ def measure(plan: Plan, events: EventTable, seed: int = 0) -> Statistics:
         met,
         agreeing,
     )
+
+
+def worth_measuring(bound: BoundQuery, events: EventTable) -> bool:
+    """Does one engine or order take much longer than another? Of few events only if windows hold many combinations."""
+    if len(events) >= MANY_EVENTS:
+        return True
+    if bound.equivalence or len(events) < len(bound.positives):
+        return False  # of one key there are few events
+    inside = len(events) * _window_share(bound, events, 1)
+    places = len(bound.positives)
+    return bool(len(events) * inside ** (places - 1) / factorial(places) >= MANY_COMBINATIONS)
 
 
 def split_by_most_selective(plan: Plan, events: EventTable) -> Plan:

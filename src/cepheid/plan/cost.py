@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import inf, prod
 from typing import NamedTuple
 
@@ -80,9 +82,7 @@ def _step(
     return alive * tested, alive * kept
 
 
-def considered(bound: BoundQuery, statistics: Statistics, order: Sequence[int]) -> float:
-    """Events that are tested in the whole table, if components are filled in this order."""
-    conditions = _conditions(bound, statistics)
+def _considered(conditions: Sequence[_Condition], statistics: Statistics, order: Sequence[int]) -> float:
     total, alive = 0.0, 1.0
     for step, place in enumerate(order):
         tested, alive = _step(conditions, statistics, frozenset(order[:step]), place, alive)
@@ -90,27 +90,16 @@ def considered(bound: BoundQuery, statistics: Statistics, order: Sequence[int]) 
     return total
 
 
-def eager_order(bound: BoundQuery) -> tuple[int, ...]:
-    """The order of the sequence engine: backwards from the last component (SASE section 4.1)."""
-    return tuple(reversed(range(len(bound.positives))))
+def _cheapest_order(
+    conditions: Sequence[_Condition], statistics: Statistics, places: range
+) -> tuple[tuple[int, ...], float]:
+    """How many partial matches are alive depends on the first place and on the set of the others, not on their order.
 
-
-def stacked(bound: BoundQuery, statistics: Statistics) -> float:
-    """The share of the last component's events behind which every other component has one: others are not stacked."""
-    return prod(min(rate, 1.0) for rate in statistics.met_by_others[: len(bound.positives) - 1])
-
-
-def cheapest_order(bound: BoundQuery, statistics: Statistics) -> tuple[tuple[int, ...], float]:
-    """The order that tests the fewest events (LAZY section 5), and how many those are.
-
-    How many partial matches are alive depends on the first place and on the set of the others, not on their order. So
-    the best order of a set is the best order of some smaller set and one place more.
+    So the best order of a set is the best order of some smaller set and one place more.
     """
-    places = range(len(bound.positives))
     if len(places) > MOST_COMPONENTS:
         order = tuple(sorted(places, key=lambda place: statistics.candidates_of[place]))
-        return order, considered(bound, statistics, order)
-    conditions = _conditions(bound, statistics)
+        return order, _considered(conditions, statistics, order)
     reached: dict[tuple[int, frozenset[int]], tuple[float, tuple[int, ...], float]] = {}
     for place in places:
         tested, alive = _step(conditions, statistics, frozenset(), place, 1.0)
@@ -132,29 +121,6 @@ class RunWork(NamedTuple):
 
     tested: float
     matches: float
-
-
-def run_work(bound: BoundQuery, statistics: Statistics) -> RunWork:
-    """Events that are tested against runs, first component first, and the matches that are written down.
-
-    With OUTPUT NON-OVERLAP a match ends all runs of its partition, so runs are no older than the last match: there are
-    as few as in a window that holds one match.
-    """
-    conditions, rates = _conditions(bound, statistics), statistics.met_by_others
-    places = len(bound.positives)
-    merges = not bound.negations  # where something must not happen in between, few runs are alike
-    work = _forwards(conditions, statistics, rates, merges)
-    prunes = bound.output.mode is s.OutputMode.NON_OVERLAP and not bound.postponed and statistics.agreeing == 1.0
-    in_a_window = work.matches * rates[places - 1] / max(statistics.candidates_of[places - 1], 1.0)
-    if not prunes or in_a_window <= 1.0:
-        return work
-    shorter = in_a_window ** (-1.0 / places)
-    return _forwards(conditions, statistics, [rate * shorter for rate in rates], merges)
-
-
-def all_matches(bound: BoundQuery, statistics: Statistics) -> float:
-    """How many matches there are, overlapping or not."""
-    return _forwards(_conditions(bound, statistics), statistics, statistics.met_by_others, False).matches
 
 
 def _forwards(
@@ -185,3 +151,54 @@ def _told_apart(conditions: Sequence[_Condition], rates: Sequence[float], place:
         looked_up = [each.share for each in reading if each.by_value and max(each.places) == place]
         runs *= max(known * min(looked_up), 1.0) if looked_up else known if reading else 1.0
     return runs
+
+
+@dataclass(frozen=True)
+class Work:
+    """What engines do for a query in the whole table. Each number is computed once, when an engine asks for it."""
+
+    bound: BoundQuery
+    statistics: Statistics
+
+    @cached_property
+    def _conditions(self) -> list[_Condition]:
+        return _conditions(self.bound, self.statistics)
+
+    @cached_property
+    def backwards(self) -> float:
+        """Events tested in the order of the sequence engine: backwards from the last component (SASE section 4.1)."""
+        return _considered(self._conditions, self.statistics, tuple(reversed(range(len(self.bound.positives)))))
+
+    @property
+    def stacked(self) -> float:
+        """The share of the last component's events behind which every other component has one: the others are not
+        stacked."""
+        return prod(min(rate, 1.0) for rate in self.statistics.met_by_others[: len(self.bound.positives) - 1])
+
+    @cached_property
+    def cheapest_order(self) -> tuple[tuple[int, ...], float]:
+        """The order that tests the fewest events (LAZY section 5), and how many those are."""
+        return _cheapest_order(self._conditions, self.statistics, range(len(self.bound.positives)))
+
+    @cached_property
+    def runs(self) -> RunWork:
+        """Events that are tested against runs, first component first, and the matches that are written down.
+
+        With OUTPUT NON-OVERLAP a match ends all runs of its partition, so runs are no older than the last match: there
+        are as few as in a window that holds one match.
+        """
+        bound, statistics = self.bound, self.statistics
+        rates, places = statistics.met_by_others, len(bound.positives)
+        merges = not bound.negations  # where something must not happen in between, few runs are alike
+        work = _forwards(self._conditions, statistics, rates, merges)
+        prunes = bound.output.mode is s.OutputMode.NON_OVERLAP and not bound.postponed and statistics.agreeing == 1.0
+        in_a_window = work.matches * rates[places - 1] / max(statistics.candidates_of[places - 1], 1.0)
+        if not prunes or in_a_window <= 1.0:
+            return work
+        shorter = in_a_window ** (-1.0 / places)
+        return _forwards(self._conditions, statistics, [rate * shorter for rate in rates], merges)
+
+    @cached_property
+    def matches(self) -> float:
+        """How many matches there are, overlapping or not."""
+        return _forwards(self._conditions, self.statistics, self.statistics.met_by_others, False).matches

@@ -365,8 +365,10 @@ def construct(
     room = Room(np.empty((1024, length), np.int64), np.empty(1024, np.int64), np.zeros(7, np.int64))
     counters = room.counters
     for part in range(len(events.starts) - 1):
-        find_absent(events, program, part, query.absent)
         counters[STACKED] += fill_stacks(events, program, stacks, part, asked.push_window)
+        if stacks.sizes[length - 1] == 0:
+            continue  # of many small partitions, most: references are counted for what follows
+        find_absent(events, program, part, query.absent)
         walk.top[0], walk.place[0] = -1, length
         room = construct_all(query, stacks, index, scratch, walk, asked, room, part)
         if counters[OVERFLOW] != 0 or stop_flag() != 0:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import within_budget
-from cepheid.engine.choose import WORTH_MEASURING, decide
+from cepheid.engine.choose import decide
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.keys import Codes, key_codes
 from cepheid.engine.data.matches import Matches
@@ -29,6 +29,7 @@ from cepheid.engine.find import find, last_ends
 from cepheid.engine.kernels.stop import briefly
 from cepheid.engine.output.overlap import Ended
 from cepheid.engine.retention import reach, retained
+from cepheid.engine.statistics import MANY_EVENTS
 from cepheid.errors import DataError, LimitError, TimeoutReached
 from cepheid.language import syntax as s
 from cepheid.language.free_names import free_name
@@ -430,7 +431,7 @@ class StreamStep:
 
     def searched(self, plan: Plan, own: EventTable, after: int | None, until: int, ended: Ended | None) -> Matches:
         """The matches of one query; a small search is not worth a thread of its own, nor statistics."""
-        if len(own) >= WORTH_MEASURING:
+        if len(own) >= MANY_EVENTS:
             return find(plan, own, after, until, ended)
         place = next(number for number, each in enumerate(self.plans) if each is plan)
         plan, brief = self.decided[place], False

@@ -352,47 +352,127 @@ def by_runs_of_the_middle(
 
 
 class Two(NamedTuple):
-    """Two events, with rows filled up as for `Three`; behind the competitors' rows a row of zeros."""
+    """Two events. Instants of the last one come in stretches of PACE, which a processor does at once.
 
-    before: Float64Rows  # what `harmless` says for the first event, and that event
-    after: Float64Rows  # the same for the last one, and zeros
-    own: Float64s  # what the last event weighs
+    Competitors come in the order in which they can begin. Those that begin after an instant of the first event say the
+    same for it as for all instants before it, so what they say of the last event is multiplied once.
+    """
+
+    before: Float64Rows  # by competitor what `harmless` says for the first event; behind them that event
+    after: Float64Rows  # by stretch, then by competitor, the same for the last event; behind them all zeros
+    later: Float64Rows  # by stretch, then by competitor: what the last event weighs, times the rows from this one on
     ramp: Float64s
-    chance: Float64s  # for each competitor what the first event says; 1 behind them
-    target: Float64s
-    fold: Float64s
+    chance: Float64s  # for each competitor what the first event says at some instant; 1 behind them
+    next_chance: Float64s  # the same an instant later
+    sure: Float64s  # for each competitor: when all from it on have happened that surely do
+    weight: Float64s  # what the first event weighs at both instants
+    target: Float64s  # room for a stretch at one of them...
+    next_target: Float64s  # ... and at the other
+    added: Float64s  # a stretch for all instants of the first event
+
+
+@inlined
+def fill_two(timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, two: Two) -> None:
+    """All that depends on the first or the last event only."""
+    number, ramp, zeros = len(competing.event), two.ramp, two.after[two.after.shape[0] - 1]
+    for row in range(number):
+        harmless(timed, competing, row, 0, 1, low[0], ramp, two.before[row])
+    spread_point(timed, chosen[0], low[0], ramp, two.before[number])
+    two.chance[number], two.next_chance[number], two.sure[number] = 1.0, 1.0, high[1]
+    for row in range(number - 1, -1, -1):
+        event = competing.event[row]
+        surely = timed.exists[event] >= 1.0
+        two.sure[row] = min(two.sure[row + 1], float(timed.upper[event])) if surely else two.sure[row + 1]
+    for index in range(len(zeros)):
+        zeros[index] = 0.0
+    for stretch in range(two.later.shape[0] // (number + 1)):
+        begin, place = low[1] + stretch * PACE, stretch * (number + 1) + number
+        own = two.later[place]
+        for index in range(len(own)):
+            own[index] = 0.0
+        spread_point(timed, chosen[1], begin, ramp, own[: min(PACE, high[1] - begin + 1)])
+        for row in range(number - 1, -1, -1):
+            after, behind = two.after[stretch * number + row], two.later[place]
+            place -= 1
+            product = two.later[place]
+            harmless(timed, competing, row, 1, 1, begin, ramp, after)
+            for index in range(len(product)):
+                product[index] = behind[index] * after[index]
+
+
+@inlined
+def add_stretch(two: Two, place: int, begin: int, end: int, behind: int, now: float, window: float) -> None:
+    """Adds what a stretch weighs where the first event comes at `now` or an instant later, both counted from it on.
+
+    Of the competitors, those from `begin` to `end` are multiplied here: their rows stand behind `place`. Loops end
+    where arrays do, not at PACE: what has a known length is not done several steps at a time.
+    """
+    rows, ramp, added, early, late = two.after, two.ramp, two.added, two.chance, two.next_chance
+    zeros, one, here, there = rows.shape[0] - 1, len(early) - 1, two.later[behind], two.later[behind]
+    if end - begin > 4:
+        whole = begin + (end - begin - 1) // 4 * 4
+        for index in range(len(added)):
+            two.target[index], two.next_target[index] = here[index], here[index]
+        multiply(rows, place + begin, place + whole, -place, early, two.target)
+        multiply(rows, place + begin, place + whole, -place, late, two.next_target)
+        here, there, begin = two.target, two.next_target, whole
+    i = begin if begin < end else one
+    j, k, m = (i + 1 if i + 1 < end else one), (i + 2 if i + 2 < end else one), (i + 3 if i + 3 < end else one)
+    a, b = rows[place + i if i < one else zeros], rows[place + j if j < one else zeros]
+    c, d = rows[place + k if k < one else zeros], rows[place + m if m < one else zeros]
+    p, q, r, s, e, f, g, h = early[i], early[j], early[k], early[m], late[i], late[j], late[k], late[m]
+    weight, next_weight = two.weight[0], two.weight[1]
+    for index in range(len(added)):
+        first = ((a[index] + p) * (b[index] + q)) * ((c[index] + r) * (d[index] + s)) * here[index]
+        second = ((a[index] + e) * (b[index] + f)) * ((c[index] + g) * (d[index] + h)) * there[index]
+        since = ramp[index] - now
+        first *= weight if 0.0 < since < window else 0.0
+        second *= next_weight if 1.0 < since <= window else 0.0
+        added[index] += first + second
+
+
+@inlined
+def first_nonzero(row: Float64s) -> int:
+    """Where a row begins that is not zero; its length, if all of it is."""
+    index = 0
+    while index < len(row) and row[index] == 0.0:
+        index += 1
+    return index
 
 
 @inlined
 def by_instants_of_the_first(
     timed: Timed, competing: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, two: Two
 ) -> tuple[float, int, int]:
-    """The probability and the tightest range of two events: for each instant of the first all of the last at once."""
-    number, begin, ramp, target = len(competing.event), low[1], two.ramp, two.target
-    total, earliest, latest = 0.0, high[0] + 1, low[1] - 1
-    for row in range(number):
-        harmless(timed, competing, row, 0, 1, low[0], ramp, two.before[row])
-        harmless(timed, competing, row, 1, 1, begin, ramp, two.after[row])
-    spread_point(timed, chosen[0], low[0], ramp, two.before[number])
-    for index in range(len(target)):
-        two.own[index], two.after[number, index] = 0.0, 0.0
-    spread_point(timed, chosen[1], begin, ramp, two.own[: high[1] - begin + 1])
-    two.chance[number] = 1.0
-    for first in range(low[0], high[0] + 1):
-        weight = two.before[number, first - low[0]]
-        for row in range(number):
-            two.chance[row] = two.before[row, first - low[0]]
-        after, until = float(first - begin), float(first - begin + window)
-        for index in range(len(target)):
-            target[index] = two.own[index] if after < ramp[index] < until else 0.0
-        multiply(two.after, 0, number, 0, two.chance, target)
-        part = weight * total_of(target, two.fold)
-        if part > 0.0:
-            total, earliest = total + part, min(earliest, first)
-            index = high[1] - begin
-            while begin + index > latest and target[index] == 0.0:
-                index -= 1
-            latest = max(latest, begin + index)
+    """The probability and the tightest range of two events: for two instants of the first a stretch of the last."""
+    fill_two(timed, competing, chosen, low, high, two)
+    number, added, total, earliest, latest = len(competing.event), two.added, 0.0, high[0] + 1, low[1] - 1
+    for stretch in range(two.later.shape[0] // (number + 1)):
+        begin = low[1] + stretch * PACE
+        for index in range(len(added)):
+            added[index] = 0.0
+        # Competitors before `gone` have happened by the first event, those from `known` on have not begun.
+        gone, known, first, final = 0, 0, max(low[0], begin - window + 1), min(high[0], begin + PACE - 2)
+        while first <= final:
+            step = 1 if first == final or first < earliest else 2  # one by one, until the earliest is known
+            column, other = first - low[0], first - low[0] + step - 1
+            while known < number and timed.lower[competing.event[known]] < first + step:
+                known += 1
+            while gone < known and timed.upper[competing.event[gone]] <= first:
+                gone += 1
+            two.weight[0], two.weight[1] = two.before[number, column], two.before[number, other] * (step - 1)
+            first += step
+            if two.sure[known] < begin or two.weight[0] + two.weight[1] == 0.0:
+                continue
+            for row in range(gone, known):
+                two.chance[row], two.next_chance[row] = two.before[row, column], two.before[row, other]
+            now = float(first - step - begin)
+            add_stretch(two, stretch * number, gone, known, stretch * (number + 1) + known, now, float(window))
+            if first <= earliest and first_nonzero(added) < PACE:
+                earliest = first - step
+        for index in range(len(added)):
+            total += added[index]
+            latest = begin + index if added[index] > 0.0 else latest
     return total, earliest, latest
 
 

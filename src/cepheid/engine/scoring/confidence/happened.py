@@ -17,6 +17,7 @@ from cepheid.engine.kernels.compile import borrowing, inlined
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.scoring.confidence.competing_tables import spread_point
 from cepheid.engine.scoring.confidence.few_events import (
+    PACE,
     Three,
     Two,
     arranged,
@@ -198,7 +199,7 @@ def sums_for(competing: Undecided, low: Int64s, high: Int64s, window: int) -> in
     for step in range(len(low)):
         widest = max(widest, high[step] - low[step] + 1)
     if len(low) == 2 and pairs_are_cheaper(competing, low, high, window):
-        return int(filled_up(widest) * (2 * number + 3) + number)
+        return int(filled_up(widest) * (3 * number + 5) + 3 * number)
     if len(low) == 3:
         return int(filled_up(widest) * (2 * number + 4 + (2 << ties_of(competing))) + 4 * number)
     return int(widest * (2 + (2 << competing.bits)))
@@ -214,17 +215,23 @@ def by_who_happened(
         widest = max(widest, high[step] - low[step] + 1)
     first, last = filled_up(high[0] - low[0] + 1), filled_up(high[final] - low[final] + 1)
     if final == 1 and pairs_are_cheaper(competing, low, high, window):
+        stretches = last // PACE
         rows = (number + 1) * first
-        own = rows + (number + 1) * last
-        chance = own + 3 * last
+        end = rows + (stretches * number + 1) * PACE
+        later = end + (number + 1) * last
+        chance, each = later + 4 * PACE, number + 1
         two = Two(
             sums[:rows].reshape((number + 1, first)),
-            sums[rows:own].reshape((number + 1, last)),
-            sums[own : own + last],
+            sums[rows:end].reshape((stretches * number + 1, PACE)),
+            sums[end:later].reshape((stretches * (number + 1), PACE)),
             room.ramp,
-            sums[chance : chance + number + 1],
-            sums[own + last : own + 2 * last],
-            sums[own + 2 * last : chance],
+            sums[chance : chance + each],
+            sums[chance + each : chance + 2 * each],
+            sums[chance + 2 * each : chance + 3 * each],
+            sums[later : later + 2],
+            sums[later + PACE : later + 2 * PACE],
+            sums[later + 2 * PACE : later + 3 * PACE],
+            sums[later + 3 * PACE : chance],
         )
         return by_instants_of_the_first(timed, competing, chosen, low, high, window, two)
     if final == 2:

@@ -12,7 +12,7 @@ from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 
 MOST_BITS = 10
 NARROW = 4  # times as many numbers as an event has instants are needed at least
-ONE_AT_A_TIME = 4.0  # a step of running sums takes as long as so many that a processor does at once
+ONE_AT_A_TIME = 12.0  # a step of running sums takes as long as so many that a processor does at once
 EVERY = 0  # the gap of a competitor that disturbs all gaps between the events of the match
 
 

@@ -360,6 +360,15 @@ def search_paths(search: Forward, path: Path, asked: SearchRequest, part: int, r
     return DONE
 
 
+@borrowing
+def lacks_events(match_score: MatchScore, stacks: Stacks, program: Program, part: int) -> bool:
+    """Has a partition no event for some component, where none may be missing? Most of many small ones have none."""
+    for place in range(0 if match_score.scored else program.places):
+        if stacks.begin[place, part] == stacks.begin[place, part + 1]:
+            return True
+    return False
+
+
 @search_kernel
 def search_forward(
     timed: Timed,
@@ -377,6 +386,8 @@ def search_forward(
     room, path = workspace(widest(timed), size), new_path(size)
     nodes = more_nodes(nodes)
     for part in range(stacks.begin.shape[1] - 1):
+        if lacks_events(match_score, stacks, program, part):
+            continue
         begin_partition(match_score)
         path.depth[0] = 0
         if not aim(timed, match_score, stacks, program, path, part, 0, 0, True):

@@ -10,7 +10,7 @@ from cepheid.engine.data.candidates import Candidates
 from cepheid.errors import EngineError
 from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import expression_text
-from cepheid.plan.cost import cheapest_order
+from cepheid.plan.cost import Work
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
 
@@ -48,7 +48,7 @@ def chain_order(plan: Plan, prepared: Candidates) -> tuple[int, ...]:
             raise EngineError(f"order={plan.order} must hold each of the places 0 to {len(bound.positives) - 1} once")
         return tuple(plan.order)
     counts = tuple(float(np.count_nonzero(prepared.mask & (1 << place))) for place in places)
-    return cheapest_order(bound, Statistics(prepared.scanned, per_window=counts))[0]
+    return Work(bound, Statistics(prepared.scanned, per_window=counts)).cheapest_order[0]
 
 
 def chain_text(plan: Plan) -> str:

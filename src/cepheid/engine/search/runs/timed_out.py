@@ -87,12 +87,22 @@ def _ways(bound: BoundQuery, automaton: Automaton[Any], every: list[Matches]) ->
             begins.append(offsets[:-1] - offsets[0] + filled)
             filled += len(rows[-1])
         edges.append(np.append(np.concatenate(begins), filled))
-    return Ways(*followed(np.concatenate(rows), np.array(edges), targets, automaton.start))
+    taken, ends = np.concatenate(rows), np.array(edges)
+    ways = Ways(*followed(taken, ends, targets, automaton.start, ends.shape[1] - 1))
+    if len(ways.own) == ends.shape[1] - 1:
+        return ways
+    return Ways(*followed(taken, ends, targets, automaton.start, len(taken)))
 
 
 @kernel
-def followed(rows: Int64s, edges: Int64Rows, targets: Int64Rows, start: int) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """The ways of runs: run r has filled place p with rows[edges[p, r] : edges[p, r + 1]]."""
+def followed(
+    rows: Int64s, edges: Int64Rows, targets: Int64Rows, start: int, most: int
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """The ways of runs: run r has filled place p with rows[edges[p, r] : edges[p, r + 1]].
+
+    Nothing, if there are more than `most` different ways. Mostly each way is one of the runs, and a table for as many
+    as there are rows is so large that to look a way up waits for memory.
+    """
     places, runs = edges.shape[0], edges.shape[1] - 1
     own, before, last = np.zeros(runs, np.int64), np.zeros(runs, np.int64), np.full(runs, -1, np.int64)
     ends = np.full(runs, start, np.int64)
@@ -104,10 +114,10 @@ def followed(rows: Int64s, edges: Int64Rows, targets: Int64Rows, start: int) -> 
         longest = max(longest, length)
     taken = np.empty(longest, np.int64)  # in order: rows are in the order of time
     size = 4
-    while size < 2 * len(rows) + 2:
+    while size < 2 * most + 2:
         size *= 2
     table = np.zeros(size, np.int64)  # a hash table of ways
-    shorter, added = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows) + 1, np.int64)
+    shorter, added = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
     known = 0
     for run in range(runs):
         length = 0
@@ -128,6 +138,8 @@ def followed(rows: Int64s, edges: Int64Rows, targets: Int64Rows, start: int) -> 
             while table[slot] and (shorter[table[slot]] != way or added[table[slot]] != one):
                 slot = (slot + 1) & (size - 1)
             if table[slot] == 0:
+                if known == most:
+                    return own[:0], before[:0], ends[:0], last[:0]
                 known += 1
                 table[slot], shorter[known], added[known] = known, way, one
             before[run], way = way, table[slot]
