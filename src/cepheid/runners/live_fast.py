@@ -330,10 +330,11 @@ class FastDoor:
                 self.resident.log.add_table(table, self.types.found(kept), memory)
                 if self.counts_ties:
                     self._count_tied_table(table)
-            found = self.dicts.results(pending) if pending else []
+            told = self.resident.small_table() if pending and self.dicts.is_found(pending) else None
+            found = self.dicts.results(pending) if pending and told is None else []
             self.door[d.NEWEST] = last
             self.door[d.EVENTS] += table.num_rows
-            return self._done(found, as_table=True)
+            return self._done(found, as_table=True, told=told)
         except BaseException:
             self.mend()
             raise
@@ -378,12 +379,13 @@ class FastDoor:
             return known
         return newest - self.delay - 1 if known is None else max(known, newest - self.delay - 1)
 
-    def _done(self, found: Told, as_table: bool) -> Any:
+    def _done(self, found: Told, as_table: bool, told: Any = None) -> Any:
         """Makes the rows of the result, forgets what has expired, and says that the call has happened."""
-        told, matches = (self.nothing if as_table else []), 0
         if found:
             told = self._rows(found, as_table)
-            matches = len(told)
+        matches = 0 if told is None else len(told)
+        if told is None:
+            told = self.nothing if as_table else []
         resident, log = self.resident, self.resident.log
         if log.rows > residents.LEAST or log.held_rows > HELD_FOR_EACH * residents.LEAST:
             most = max(residents.LEAST, 2 * resident.kept)
