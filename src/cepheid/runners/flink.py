@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,9 @@ from cepheid.plan.flink_lowering import lower_flink
 from cepheid.runners.languages import PatternLanguage, StepSearch
 from cepheid.runners.options import FlinkOptions
 from cepheid.runners.results import assemble_steps, steps_schema
-from cepheid.runners.stream.flink import FlinkStream, check_compiled
+
+if TYPE_CHECKING:  # all of the live search comes with it, which a match of a table does not need
+    from cepheid.runners.stream.flink import FlinkStream
 
 _OWN_COLUMNS = ("match_start", "match_end")
 _PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
