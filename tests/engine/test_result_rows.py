@@ -15,7 +15,7 @@ import pytest
 import cepheid
 from cepheid.engine.incremental import arrow_memory, linking
 from cepheid.engine.incremental.core import PushedMatches
-from cepheid.engine.incremental.result_blocks import BlockRows
+from cepheid.engine.incremental.result_blocks import MOST_WORDS, BlockRows
 from cepheid.engine.incremental.result_rows import ResultRows
 from cepheid.runners.stream.event_log import EventLog
 
@@ -199,6 +199,32 @@ def test_small_results_are_parts_of_a_block(seed: int) -> None:
     before = pa.total_allocated_bytes()
     del found, made, block
     assert pa.total_allocated_bytes() < before
+
+
+@pytest.mark.parametrize("columns", [1, 10, 100])
+@pytest.mark.parametrize("group", [False, True])
+def test_a_row_that_is_kept_holds_little_memory(columns: int, group: bool) -> None:
+    """A block is small, however large results are, and however many columns they have."""
+    kept = list[Any]()
+    names = ["ts", *(f"c{number}" for number in range(columns))]
+    wide = pa.table({name: range(100) for name in names})
+    log = EventLog(wide.schema, lambda events: pa.Table.from_pylist(events, wide.schema))
+    log.add_table(wide, None)
+    event = pa.struct(list(wide.schema))
+    kind = pa.list_(event) if group else event
+    schema = pa.schema([("start", pa.int64()), ("end", pa.int64()), ("a", kind), ("b", kind)])
+    rows = ResultRows(wide.schema, schema, "ts", names, [group, group], True)
+    for matches in (1, 5, 20, 64):
+        block, before = BlockRows(rows, True), pa.total_allocated_bytes()
+        pushed = PushedMatches(
+            np.arange(2 * matches) % 100, np.ones((matches, 2), np.int64), np.zeros(matches, np.int64)
+        )
+        made = block.table(log.places(), search_of(pushed, kept))
+        assert pa.total_allocated_bytes() - before <= 8 * MOST_WORDS
+        assert made is not None or columns * matches >= 500
+        expected = rows.batch(log.places(), pushed)
+        assert expected is not None
+        assert made is None or made.to_pylist() == expected.to_pylist()
 
 
 def in_kinds(table: pa.Table) -> list[pa.Table]:

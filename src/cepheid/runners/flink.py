@@ -90,6 +90,8 @@ class FlinkSearch(StepSearch):
 
     def check_stream(self) -> None:
         """An error for conditions that the kernel cannot evaluate."""
+        from cepheid.runners.stream.flink import check_compiled
+
         check_compiled(self.automaton)
 
     def lateness(self) -> int:
@@ -99,6 +101,8 @@ class FlinkSearch(StepSearch):
 
     def begin(self, delay: int = 0) -> FlinkStream:
         """The pattern over events as they come."""
+        from cepheid.runners.stream.flink import FlinkStream
+
         asked = self.options
         return FlinkStream(self.automaton, self.columns, delay, asked.partition_by, asked.partial, asked.limits)
 

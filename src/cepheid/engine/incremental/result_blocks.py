@@ -2,7 +2,8 @@
 
 Arrow takes a quarter of a microsecond for every array that it takes over, and a row of a result has dozens. So a block
 of rows is made at once, empty, and a result is the next rows of it. A row is written once, before anybody sees it, so
-results share memory, but nothing in it changes. The block stays in memory for as long as one of them does: it is small.
+results share memory, but nothing in it changes. The block stays in memory for as long as one of them does, so it is
+not larger than MOST_WORDS.
 """
 
 from __future__ import annotations
@@ -69,9 +70,11 @@ BLOCK_AT, ROWS, EVENTS, TEXTS, ROWS_USED, EVENTS_USED, TEXTS_USED, SIZED = range
 ROWS_NEEDED, EVENTS_NEEDED, TEXTS_NEEDED = 8, 9, 10
 BLOCK_SIZE = 11
 ELSEWHERE, NO_ROOM = -1, -2  # what a call returns, if not the number of rows
-FIRST_ROWS, FIRST_EVENTS, FIRST_TEXTS = 62, 254, 1024  # the least that a block has room for
-RESULTS = 16  # of the size of the last one, that a block has room for
 MOST_ROWS, MOST_EVENTS, MOST_TEXTS = 64, 256, 2048  # of a result that is a part of a block
+UNIT_ROWS, UNIT_EVENTS, UNIT_TEXTS = 4, 16, 64  # the size of a block is a number of units of so much
+RESULTS = 16  # of the size of the last one, that a block has room for, unless it becomes too large
+LEAST_RESULTS = 2  # for which a block is made at all
+MOST_WORDS = 1 << 14  # in a block
 GUARDS = 2  # rows behind those of a block, see `Layout`
 
 
@@ -176,6 +179,7 @@ class Layout:
     """
 
     def __init__(self, schema: pa.Schema, rows: int, events: int, letters: int) -> None:
+        self.room = rows, events, letters
         self._events, self._letters = events + GUARDS, letters
         self._words: list[int] = [0] * (ARRAY_SIZE + 1 + (ARRAY_SIZE + 1) * len(schema))
         self._moved: list[int] = []  # which of the words are addresses
@@ -188,6 +192,7 @@ class Layout:
             self._array(first + ARRAY_SIZE * place, field.type, rows + GUARDS)
         self._template, self._addresses = np.array(self._words, np.int64), np.array(self._moved, np.int64)
         # Rows to come hold all that is left, which is nothing yet: so what is there is valid at any time.
+        self.words = len(self._template)
         for word, length, width, last in self._ends:
             self._template[word:].view(np.int32 if width == SHORT_TEXTS else np.int64)[1 : length + 1] = last
 
@@ -254,7 +259,7 @@ class BlockRows:
         self._numbers = self._block.data  # which Python reads in half the time
         self._numbers[SIZED] = int(sized)
         self._table: pa.Table | None = None
-        self._layouts: dict[tuple[int, int, int], Layout] = {}
+        self._layouts: dict[int, Layout | None] = {}  # by the number of units
         self._write = write.direct()
 
     def table(self, parts: tuple[int, int], search_at: int, chances: Float64s = _NO_CHANCES) -> pa.Table | None:
@@ -265,30 +270,49 @@ class BlockRows:
         head, block = self._rows.head, self._numbers
         self._rows.numbers[PARTS], self._rows.numbers[PARTS_AT] = parts
         rows = self._write(head, self._block, search_at, chances)
-        if rows == NO_ROOM:
-            self._make()
+        if rows == NO_ROOM and self._make():
             rows = self._write(head, self._block, search_at, chances)
         if rows < 0 or self._table is None:
             return None
         return self._table.slice(block[ROWS_USED] - rows, rows)
 
-    def _make(self) -> None:
-        """A new block, for some results of the size of the one that did not fit into the last."""
+    def _make(self) -> bool:
+        """A new block, for some results of the size of the one that did not fit into the last; False: it were large."""
         block, schema = self._numbers, self._rows.schema
-        # Layouts are kept, so sizes are powers of two.
-        rows = _size(FIRST_ROWS, block[ROWS_NEEDED])
-        events, letters = _size(FIRST_EVENTS, block[EVENTS_NEEDED]), _size(FIRST_TEXTS, block[TEXTS_NEEDED])
-        known = rows, events, letters
-        if known not in self._layouts:
-            self._layouts[known] = Layout(schema, *known)
-        table, at = self._layouts[known].made(schema)
+        layout = self._layout(units_for(block[ROWS_NEEDED], block[EVENTS_NEEDED], block[TEXTS_NEEDED]))
+        if layout is None:
+            return False
+        table, at = layout.made(schema)
         block[ROWS] = 0  # until all is said: Ctrl-C may come while the old block is no longer there
         self._table = table
-        block[BLOCK_AT], block[EVENTS], block[TEXTS] = at, events, letters
+        block[BLOCK_AT] = at
+        rows, block[EVENTS], block[TEXTS] = layout.room
         block[ROWS_USED] = block[EVENTS_USED] = block[TEXTS_USED] = 0
         block[ROWS] = rows
+        return True
+
+    def _layout(self, units: int) -> Layout | None:
+        """That of a block for some results of so many units; None: two of them take too much memory."""
+        results = LEAST_RESULTS
+        layout = self._laid_out(results * units)
+        while layout is not None and results < RESULTS and 2 * layout.words <= MOST_WORDS:
+            results *= 2
+            layout = self._laid_out(results * units)
+        return layout
+
+    def _laid_out(self, units: int) -> Layout | None:
+        if units not in self._layouts:
+            made = Layout(self._rows.schema, *sizes_of(units))
+            self._layouts[units] = made if made.words <= MOST_WORDS else None
+        return self._layouts[units]
 
 
-def _size(least: int, needed: int) -> int:
-    """Room for some results that need as much as one did: rows and their guards fill whole words."""
-    return max(least, int((1 << (RESULTS * needed - 1).bit_length()) - GUARDS)) if needed else least
+def units_for(rows: int, events: int, letters: int) -> int:
+    """The least power of two of units that a result fits into."""
+    units = max(-(-rows // UNIT_ROWS), -(-events // UNIT_EVENTS), -(-letters // UNIT_TEXTS), 1)
+    return int(1 << (units - 1).bit_length())
+
+
+def sizes_of(units: int) -> tuple[int, int, int]:
+    """The room for rows, events and letters in so many units; rows and their guards fill whole words."""
+    return UNIT_ROWS * units - GUARDS, UNIT_EVENTS * units - GUARDS, UNIT_TEXTS * units
