@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from datetime import date
 from decimal import Decimal
@@ -12,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.incremental import arrow_memory
+from cepheid.engine.incremental import arrow_memory, linking
 from cepheid.engine.incremental.core import PushedMatches
+from cepheid.engine.incremental.result_blocks import MOST_WORDS, BlockRows
 from cepheid.engine.incremental.result_rows import ResultRows
 from cepheid.runners.stream.event_log import EventLog
 from strategies.first import first
@@ -146,6 +148,84 @@ def test_memory_is_given_back() -> None:
     assert pa.total_allocated_bytes() > before + 10_000
     del memory
     assert pa.total_allocated_bytes() == before
+
+
+def search_of(pushed: PushedMatches, kept: list[Any]) -> int:
+    """The address of what a search says of some matches."""
+    sizes = np.zeros(0, np.int64) if pushed.sizes is None else np.ascontiguousarray(pushed.sizes)
+    head = np.zeros(linking.HEAD_SIZE, np.int64)
+    head[linking.MATCHES], head[linking.MATCHED] = len(pushed.known), len(pushed.events)
+    head[linking.OUT_AT], head[linking.SIZES_AT] = pushed.events.ctypes.data, sizes.ctypes.data
+    kept[:] = [head, sizes, pushed]
+    return int(head.ctypes.data)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_small_results_are_parts_of_a_block(seed: int) -> None:
+    """They are the rows that are made one result at a time, and stay so while further ones are written."""
+    draw, kept, found, blocks = random.Random(seed), list[Any](), [], 0
+    log = drawn_log(draw)
+    places, sized = draw.randrange(1, 4), draw.random() < 0.7
+    chances, linear = draw.random() < 0.3, draw.random() < 0.5
+    groups = [sized and draw.random() < 0.5 for _ in range(places)]
+    rows = ResultRows(SCHEMA, result_schema(groups, chances), "ts", SCHEMA.names, groups, linear)
+    block = BlockRows(rows, sized)
+    for _ in range(40):
+        matches = draw.choice([1, 1, 2, 5, 20, 70])
+        sizes = np.array([[draw.choice([0, 1, 3]) if group else 1 for group in groups] for _ in range(matches)])
+        if sized and places > 1:
+            sizes[:, draw.randrange(places)] = 1
+            sizes[draw.randrange(matches), 0] = 0
+        sizes[sizes.sum(axis=1) == 0, 0] = 1
+        events = np.array([draw.randrange(log.rows) for _ in range(int(sizes.sum()))], np.int64)
+        scores = -np.array([draw.random() for _ in range(matches)])
+        pushed = PushedMatches(
+            events, sizes if sized else None, np.zeros(matches, np.int64), scores if chances else None
+        )
+        expected = rows.batch(log.places(), pushed)
+        assert expected is not None
+        made = block.table(log.places(), search_of(pushed, kept), np.exp(scores[: matches * chances]))
+        blocks += made is not None
+        if made is not None:
+            found.append((made, expected.to_pylist()))
+    assert blocks > 20
+    for made, known in found:
+        made.validate(full=True)
+        assert made.to_pylist() == known
+        assert pickle.loads(pickle.dumps(made)).to_pylist() == known
+        assert pa.concat_tables([made, made]).combine_chunks().to_pylist() == known * 2
+        assert [column.null_count for column in made.columns] == [
+            sum(row[name] is None for row in known) for name in made.column_names
+        ]
+    before = pa.total_allocated_bytes()
+    del found, made, block
+    assert pa.total_allocated_bytes() < before
+
+
+@pytest.mark.parametrize("columns", [1, 10, 100])
+@pytest.mark.parametrize("group", [False, True])
+def test_a_row_that_is_kept_holds_little_memory(columns: int, group: bool) -> None:
+    """A block is small, however large results are, and however many columns they have."""
+    kept = list[Any]()
+    names = ["ts", *(f"c{number}" for number in range(columns))]
+    wide = pa.table({name: range(100) for name in names})
+    log = EventLog(wide.schema, lambda events: pa.Table.from_pylist(events, wide.schema))
+    log.add_table(wide, None)
+    event = pa.struct(list(wide.schema))
+    kind = pa.list_(event) if group else event
+    schema = pa.schema([("start", pa.int64()), ("end", pa.int64()), ("a", kind), ("b", kind)])
+    rows = ResultRows(wide.schema, schema, "ts", names, [group, group], True)
+    for matches in (1, 5, 20, 64):
+        block, before = BlockRows(rows, True), pa.total_allocated_bytes()
+        pushed = PushedMatches(
+            np.arange(2 * matches) % 100, np.ones((matches, 2), np.int64), np.zeros(matches, np.int64)
+        )
+        made = block.table(log.places(), search_of(pushed, kept))
+        assert pa.total_allocated_bytes() - before <= 8 * MOST_WORDS
+        assert made is not None or columns * matches >= 500
+        expected = rows.batch(log.places(), pushed)
+        assert expected is not None
+        assert made is None or made.to_pylist() == expected.to_pylist()
 
 
 def in_kinds(table: pa.Table) -> list[pa.Table]:

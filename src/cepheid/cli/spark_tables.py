@@ -13,8 +13,7 @@ from cepheid.cli.result_files import FORMULA, check_output, is_folder
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import UNIX, check_texts, delimiter_of
 from cepheid.files.input_files import EventFiles
-from cepheid.runners.spark.pushdown import quoted
-from cepheid.runners.spark.records import java_pattern
+from cepheid.runners.spark.spelling import java_pattern, quoted
 
 _SPARK_FORMATS = {"parquet": "parquet", "csv": "csv", "jsonl": "json", "delta": "delta"}
 _OUTPUT_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}

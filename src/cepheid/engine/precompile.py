@@ -33,6 +33,7 @@ OTHERS = (
     "incremental.arrow_rows",
     "incremental.dict_answers",
     "incremental.table_door",
+    "incremental.result_blocks",
     "incremental.result_rows",
     "incremental.intake",
     "incremental.flink_step",

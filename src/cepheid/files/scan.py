@@ -33,13 +33,14 @@ _LONG_NUMBER = re.compile(rb'"([^"\\]{1,200})"\s*:\s*[\[\s]*-?[0-9]{16,}(?=[\s,\
 def check_quotes(path: Path, delimiter: str) -> None:
     """Refuses a quote that is never closed: Arrow would take all that follows it for one field."""
     opened, last = 0, _LINE  # quotes so far, and the byte before the block
-    ends = (ord(delimiter), _LINE, ord("\r"), _QUOTE)
+    ends = np.zeros(256, bool)
+    ends[list(f'{delimiter}\n\r"'.encode())] = True
     for block in _blocks(path):
         marks = np.frombuffer(block, np.uint8)
         places = np.flatnonzero(marks == _QUOTE)
         opening = places[opened % 2 :: 2]
         before = np.where(opening > 0, marks[opening - 1], last)
-        if not np.isin(before, ends).all():  # a quote within a field, which changes what the others are
+        if not ends[before].all():  # a quote within a field, which changes what the others are
             break
         opened, last = opened + len(places), int(marks[-1])
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,9 @@ from cepheid.plan.flink_lowering import lower_flink
 from cepheid.runners.languages import PatternLanguage, StepSearch
 from cepheid.runners.options import FlinkOptions
 from cepheid.runners.results import assemble_steps, steps_schema
-from cepheid.runners.stream.flink import FlinkStream, check_compiled
+
+if TYPE_CHECKING:  # all of the live search comes with it, which a match of a table does not need
+    from cepheid.runners.stream.flink import FlinkStream
 
 _OWN_COLUMNS = ("match_start", "match_end")
 _PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
@@ -88,6 +90,8 @@ class FlinkSearch(StepSearch):
 
     def check_stream(self) -> None:
         """An error for conditions that the kernel cannot evaluate."""
+        from cepheid.runners.stream.flink import check_compiled
+
         check_compiled(self.automaton)
 
     def lateness(self) -> int:
@@ -97,6 +101,8 @@ class FlinkSearch(StepSearch):
 
     def begin(self, delay: int = 0) -> FlinkStream:
         """The pattern over events as they come."""
+        from cepheid.runners.stream.flink import FlinkStream
+
         asked = self.options
         return FlinkStream(self.automaton, self.columns, delay, asked.partition_by, asked.partial, asked.limits)
 

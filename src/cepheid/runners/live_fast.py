@@ -154,12 +154,13 @@ class FastDoor:
             resident.until, resident.newest = self._until(self.newest), self.newest
         if self.counts_ties and self.delay and resident.until is not None:
             return self._tied_of_delay(resident.until)
-        return [each[0].slice(each[1], 1) if type(each) is tuple else each for each in (*self.tied, *self.recent)]
+        return [_looked_up(each) for each in (*self.tied, *self.recent)]
 
     def _tied_of_delay(self, until: int) -> list[Any]:
         """The same where events of some earlier times may still come: all of these times, and what was tied before."""
         log, name = self.resident.log, self.time
-        tables = [self.reader.read([each]).table if type(each) is dict else each for each in self.tied]
+        events = [_looked_up(each) for each in self.tied]
+        tables = [self.reader.read([each]).table if type(each) is dict else each for each in events]
         before = [table.filter(pa.array(times_of(table, name) <= until)) for table in tables]
         fresh = log.take(np.arange(log.counted, log.rows))
         return [*before, fresh.filter(pa.array(times_of(fresh, name) > until))]
@@ -356,10 +357,11 @@ class FastDoor:
                 self.resident.log.add_table(table, self.types.found(kept), memory)
                 if self.counts_ties:
                     self._count_tied_table(table)
-            found = self.dicts.results(pending) if pending else []
+            told = self.resident.small_table() if pending and self.dicts.is_found(pending) else None
+            found = self.dicts.results(pending) if pending and told is None else []
             self.door[d.NEWEST] = last
             self.door[d.EVENTS] += table.num_rows
-            return self._done(found, as_table=True)
+            return self._done(found, as_table=True, told=told)
         except BaseException:
             self.mend()
             raise
@@ -405,13 +407,14 @@ class FastDoor:
             return known
         return newest - self.delay - 1 if known is None else max(known, newest - self.delay - 1)
 
-    def _done(self, found: Told, as_table: bool) -> Any:
+    def _done(self, found: Told, as_table: bool, told: Any = None) -> Any:
         """Makes the rows of the result, forgets what has expired, and says that the call has happened."""
-        told, matches = (self.nothing if as_table else []), 0
-        resident, log = self.resident, self.resident.log
-        if found or (self.newest >= self.door[d.CLOSES]):
+        if found or self.newest >= self.door[d.CLOSES]:
             told = self._rows(found, as_table)
-            matches = len(told)
+        matches = 0 if told is None else len(told)
+        if told is None:
+            told = self.nothing if as_table else []
+        resident, log = self.resident, self.resident.log
         if log.rows > residents.LEAST or log.held_rows > HELD_FOR_EACH * residents.LEAST:
             most = max(residents.LEAST, 2 * resident.kept)
             if log.rows > most or log.held_rows > HELD_FOR_EACH * most:
@@ -522,3 +525,8 @@ def _not_yet(event: Any, found: list[Any], at: int, how: int) -> int:
 
 def _same(table: pa.Table) -> pa.Table:
     return table
+
+
+def _looked_up(event: Any) -> Any:
+    """An event that may be tied: a dict, or a table of one row that was noted as its table and place."""
+    return event[0].slice(event[1], 1) if type(event) is tuple else event

@@ -25,7 +25,6 @@ from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
 from cepheid.runners.composition import in_order, matches_as_events, options_of_matches, united
 from cepheid.runners.drift import look_for_drift
-from cepheid.runners.many import common_schema, dressed
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside, write_each_once
 from cepheid.runners.results import assemble, duration_columns
@@ -133,13 +132,6 @@ def run_each(
     write_each_once(bad, where)
     warn_of_ties(ties)
     return {name: found[name] for name in queries}
-
-
-def as_one(results: Mapping[str, pa.Table]) -> pa.Table:
-    """The matches of several queries as one table, with a column for each query."""
-    schema = common_schema({name: result.schema for name, result in results.items()})
-    batches = [dressed(name, batch, schema) for name, result in results.items() for batch in result.to_batches()]
-    return pa.Table.from_batches(batches, schema)
 
 
 def result_table(

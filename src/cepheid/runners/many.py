@@ -129,6 +129,13 @@ def as_result(name: str | None, batch: pa.RecordBatch, schema: pa.Schema) -> pa.
     return widened(dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows, schema)
 
 
+def as_one(results: Mapping[str, pa.Table]) -> pa.Table:
+    """The matches of several queries as one table, with a column for each query."""
+    schema = common_schema({name: result.schema for name, result in results.items()})
+    batches = [dressed(name, batch, schema) for name, result in results.items() for batch in result.to_batches()]
+    return pa.Table.from_batches(batches, schema)
+
+
 def dressed_together(found: Mapping[str, Sequence[pa.RecordBatch]], schema: pa.Schema) -> pa.RecordBatch:
     """Rows of the results of several queries as rows of the common result, query by query in the order of its columns.
 

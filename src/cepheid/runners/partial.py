@@ -53,7 +53,7 @@ def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, options: 
     """The same on Spark."""
     from pyspark.sql import functions as F
 
-    from cepheid.runners.spark.pushdown import quoted
+    from cepheid.runners.spark.spelling import quoted
 
     variables = [component.variable for component in query.components if not component.negative]
     time, length = _window(query, columns, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -26,7 +26,9 @@ from cepheid.plan.automaton import edge_lines
 from cepheid.plan.row_lowering import lower_rows
 from cepheid.runners.languages import PatternLanguage, StepSearch
 from cepheid.runners.options import RowOptions
-from cepheid.runners.stream.rows import RowStream
+
+if TYPE_CHECKING:  # all of the live search comes with it, which a match of a table does not need
+    from cepheid.runners.stream.rows import RowStream
 
 SIZE = "rows_of_match"
 MOST_EDGES = 60  # that EXPLAIN prints
@@ -89,6 +91,8 @@ class RowSearch(StepSearch):
 
     def begin(self, delay: int = 0) -> RowStream:
         """The clause over rows as they come."""
+        from cepheid.runners.stream.rows import RowStream
+
         return RowStream(self.clause, self.columns, delay, self.options.max_rows, self.options.limits)
 
 

@@ -11,8 +11,7 @@ from cepheid.budget import unbounded
 from cepheid.errors import CepheidError, DataError
 from cepheid.runners.composition import in_order
 from cepheid.runners.languages import Language
-from cepheid.runners.local import as_one
-from cepheid.runners.many import check_names
+from cepheid.runners.many import as_one, check_names
 from cepheid.runners.options import check_alone
 from cepheid.runners.tables import as_local, is_spark, no_table
 

@@ -137,10 +137,11 @@ class Core:
         self.reader = Reader(self.plan, layout, self.keys, schema, shared)
         self.every_event = self.plan.scan.every_event
         self.head = np.zeros(linking.HEAD_SIZE, np.int64)
+        self.at = int(self.head.ctypes.data)
         own = "by_queues" if self.form.by_queues else "by_runs" if self.form.by_runs else "by_stacks"
         self._name = f"incremental.{'stepping' if self.form.replays else own}"
         self._scored = self.form.by_queues
-        self._sized = self.form.by_runs or self._scored  # does a match say how many events fill each place?
+        self.sized = self.form.by_runs or self._scored  # does a match say how many events fill each place?
         self._tables: list[Any] = []  # what lies at the addresses in `head`
         self._predicates: dict[bool, Any] = {}  # by whether kernels are interpreted: the condition, and addresses
         self.calls: Calls | None = None  # None: not compiled yet
@@ -249,11 +250,11 @@ class Core:
     def _make_room_for_matches(self, number: int) -> None:
         places, head = len(self.plan.bound.positives), self.head
         out, known = np.zeros(number, np.int64), np.zeros(number, np.int64)
-        sizes = np.zeros((number if self._sized else 0, places), np.int64)
+        sizes = np.zeros((number if self.sized else 0, places), np.int64)
         scores = np.zeros(number if self._scored else 0, np.float64)
         if self._out:
             out[: head[MATCHED]], known[: head[MATCHES]] = self._out[0][: head[MATCHED]], self._out[2][: head[MATCHES]]
-            if self._sized:
+            if self.sized:
                 sizes[: head[MATCHES]] = self._out[1][: head[MATCHES]]
             if self._scored:
                 scores[: head[MATCHES]] = self._out[3][: head[MATCHES]]
@@ -517,9 +518,14 @@ class Core:
         matches, matched = head[MATCHES], head[MATCHED]
         head[MATCHES] = head[MATCHED] = 0
         out, sizes, known, scores = self._out
-        of_each = sizes[:matches].copy() if self._sized else None
+        of_each = sizes[:matches].copy() if self.sized else None
         scored = scores[:matches].copy() if self._scored else None
         return PushedMatches(out[:matched].copy(), of_each, known[:matches].copy(), scored)
+
+    def chances(self) -> Float64s:
+        """The probability of each match that the last call found; none where no event may be missing."""
+        found: Float64s = np.exp(self._out[3][: self.head[MATCHES] if self._scored else 0])
+        return found
 
     def _searched_alone(self, brief: bool) -> list[Found]:
         """The matches of the keys whose events lie side by side, by a search that can be stopped."""

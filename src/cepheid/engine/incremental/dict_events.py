@@ -24,7 +24,7 @@ from cepheid.engine.incremental.core import Core, Found
 from cepheid.engine.incremental.dict_answers import Answers, take
 from cepheid.engine.incremental.intake import load as load_dropping
 from cepheid.engine.incremental.one_event import plain_columns
-from cepheid.engine.incremental.result_rows import load as load_result_rows
+from cepheid.engine.incremental.result_blocks import load as load_result_rows
 from cepheid.engine.kernels.objects import ARE_KNOWN
 
 FAR = d.FAR
@@ -137,7 +137,9 @@ class DictEvents(DictColumns):
         self._remember_keys(cores, queries)
         self._place("fills", np.array(fills or [(0,) * d.OF_FILL], np.int64), d.FILLS_AT, d.FILLS)
         self._place("chosen", np.zeros((len(cores), d.OF_CHOSEN), np.int64), d.CHOSEN_AT)
-        self._place("pending", np.zeros((len(cores), 2), np.int64), d.PENDING_AT)
+        pending = np.zeros((len(cores), 2), np.int64)
+        self._place("pending", pending, d.PENDING_AT)
+        self._returned = pending.data
         self._place_takers(takers)
         self.look_at_keys()
         self.door[d.LATE] = int(any(core.form.moments.deadline for core in cores))
@@ -263,6 +265,10 @@ class DictEvents(DictColumns):
         return sorted(queries)
 
     # --- results --------------------------------------------------------------------------------------------------
+
+    def is_found(self, pending: int) -> bool:
+        """Has the search of the first query found something, without hindrance, and no other?"""
+        return bool(pending == 1 and self._returned[0, 0] == 0 and self._returned[0, 1] > 0)
 
     def results(self, pending: int) -> list[tuple[int, list[Found]]]:
         """What the searches of a call found, by the number of the query."""

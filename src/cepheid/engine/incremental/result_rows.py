@@ -120,10 +120,11 @@ def edge_of(column: int, width: int, place: int) -> int:
 
 
 @borrowing
-def set_bit(address: int, place: int) -> None:
-    """Sets a bit in bytes at an address."""
+def set_bit(address: int, place: int, value: bool) -> None:
+    """Sets a bit in bytes at an address, or clears it."""
     own = uint8_rows(address + (place >> 3), 1, 1)
-    own[0, 0] |= np.uint8(1 << (place & 7))
+    bit = np.uint8(1 << (place & 7))
+    own[0, 0] = (own[0, 0] & ~bit) | (bit if value else np.uint8(0))
 
 
 @borrowing
@@ -177,10 +178,10 @@ def set_valid(array: int, valid: int, nulls: int) -> None:
 
 
 @borrowing
-def copy_text(head: Int64s, column: int, width: int, place: int, length: int, used: int) -> None:
-    """Copies the letters of a text behind those that are in use."""
+def copy_text(letters_at: int, column: int, width: int, place: int, length: int) -> None:
+    """Copies the letters of a text to an address."""
     letters = uint8_rows(buffer_at(column, LETTERS) + edge_of(column, width, place), 1, length)
-    own = uint8_rows(head[ROOM_AT] + 8 * head[USED] + used, 1, length)
+    own = uint8_rows(letters_at, 1, length)
     for letter in range(length):
         own[0, letter] = letters[0, letter]
 
@@ -190,8 +191,7 @@ def copy_value(column: int, width: int, place: int, data: int, row: int) -> None
     """Copies a value of a fixed width."""
     given = buffer_at(column, DATA)
     if width == BITS:
-        if is_set(given, place):
-            set_bit(data, row)
+        set_bit(data, row, is_set(given, place))
     elif width == 8:
         int64_row(data + 8 * row, 1)[0] = int64_row(given + 8 * place, 1)[0]
     else:
@@ -201,38 +201,58 @@ def copy_value(column: int, width: int, place: int, data: int, row: int) -> None
 
 
 @borrowing
+def fill_column(array: int, found: Int64Rows, order: Int64s, number: int, column: int, width: int, first: int) -> int:
+    """Fills an array, from a row on, with a column of some events, in an order that says -1 where there is none.
+
+    It says how many of the values are NULL.
+    """
+    valid, data, nulls = buffer_at(array, VALID), buffer_at(array, DATA), 0
+    for row in range(first, first + number):
+        own, place, event, length = 0, 0, order[row - first], 0
+        there = event >= 0
+        if there:
+            own = column_at(found[event, 0], column)
+            place = offset_of(own) + found[event, 1]
+            there = is_there(own, place)
+        set_bit(valid, row, there)
+        if not there:
+            nulls += 1
+        elif width >= 0:
+            copy_value(own, width, place, data, row)
+        else:
+            length = edge_of(own, width, place + 1) - edge_of(own, width, place)
+            copy_text(buffer_at(array, LETTERS) + edge_of(array, width, row), own, width, place, length)
+        if width == SHORT_TEXTS:
+            int32_row(data + 4 * (row + 1), 1)[0] = np.int32(edge_of(array, width, row) + length)
+        elif width == LONG_TEXTS:
+            int64_row(data + 8 * (row + 1), 1)[0] = edge_of(array, width, row) + length
+    return nulls
+
+
+@borrowing
 def new_column(head: Int64s, found: Int64Rows, order: Int64s, number: int, column: int, width: int) -> int:
     """A column of some events, in an order that says -1 where there is none."""
     array = new_array(head, number, 2 if width >= 0 else 3, 0)
-    valid, nulls, used = new_room(head, (number + 7) // 8), 0, 0
+    valid = new_room(head, (number + 7) // 8)
     size = -width * (number + 1) if width < 0 else width * number
-    data = new_room(head, (number + 7) // 8 if width == BITS else size)
-    for row in range(number):
-        own, place, there = 0, 0, order[row] >= 0
-        if there:
-            own = column_at(found[order[row], 0], column)
-            place = offset_of(own) + found[order[row], 1]
-            there = is_there(own, place)
-        if there:
-            set_bit(valid, row)
-            if width >= 0:
-                copy_value(own, width, place, data, row)
-            else:
-                length = edge_of(own, width, place + 1) - edge_of(own, width, place)
-                copy_text(head, own, width, place, length, used)
-                used += length
-        else:
-            nulls += 1
-        if width == SHORT_TEXTS:
-            int32_row(data + 4 * (row + 1), 1)[0] = np.int32(used)
-        elif width == LONG_TEXTS:
-            int64_row(data + 8 * (row + 1), 1)[0] = used
-    set_valid(array, valid, nulls)
-    set_buffer(array, DATA, data)
+    set_buffer(array, VALID, valid)
+    set_buffer(array, DATA, new_room(head, (number + 7) // 8 if width == BITS else size))
     if width < 0:
         set_buffer(array, LETTERS, head[ROOM_AT] + 8 * head[USED])
-        head[USED] += (used + 7) // 8
+    set_valid(array, valid, fill_column(array, found, order, number, column, width, 0))
+    if width < 0:
+        head[USED] += (edge_of(array, width, number) + 7) // 8
     return array
+
+
+@borrowing
+def fill_events(valid: int, order: Int64s, number: int, first: int) -> int:
+    """Says from a row on which events are there, in an order that says -1 where there is none, and how many are not."""
+    nulls = 0
+    for row in range(number):
+        set_bit(valid, first + row, order[row] >= 0)
+        nulls += 1 if order[row] < 0 else 0
+    return nulls
 
 
 @borrowing
@@ -240,34 +260,34 @@ def new_events(head: Int64s, found: Int64Rows, order: Int64s, number: int) -> in
     """Events as structs."""
     columns = int64_rows(head[COLUMNS_AT], head[COLUMNS], 2)
     array = new_array(head, number, 1, head[COLUMNS])
-    valid, nulls = new_room(head, (number + 7) // 8), 0
-    for row in range(number):
-        if order[row] >= 0:
-            set_bit(valid, row)
-        else:
-            nulls += 1
-    set_valid(array, valid, nulls)
+    valid = new_room(head, (number + 7) // 8)
+    set_valid(array, valid, fill_events(valid, order, number, 0))
     for column in range(head[COLUMNS]):
         set_child(array, column, new_column(head, found, order, number, columns[column, 0], columns[column, 1]))
     return array
 
 
 @borrowing
+def fill_lists(head: Int64s, array: int, sizes: Int64s, place: int, matches: int, first: int) -> int:
+    """Fills an array, from a row on, with groups of events as lists of them; how many of these are NULL."""
+    offsets, nulls = int32_row(buffer_at(array, DATA), first + matches + 1), 0
+    for match in range(matches):
+        size = sizes[match * head[PLACES] + place]
+        offsets[first + match + 1] = offsets[first + match] + np.int32(size)
+        there = size > 0 or head[NULL_GROUPS] == 0
+        set_bit(buffer_at(array, VALID), first + match, there)
+        nulls += 0 if there else 1
+    return nulls
+
+
+@borrowing
 def new_lists(head: Int64s, sizes: Int64s, place: int, matches: int, events: int) -> int:
     """Groups of events as lists of them."""
     array = new_array(head, matches, 2, 1)
-    valid, nulls = new_room(head, (matches + 7) // 8), 0
-    offsets_at = new_room(head, 4 * (matches + 1))
-    offsets = int32_row(offsets_at, matches + 1)
-    for match in range(matches):
-        size = sizes[match * head[PLACES] + place]
-        offsets[match + 1] = offsets[match] + np.int32(size)
-        if size > 0 or head[NULL_GROUPS] == 0:
-            set_bit(valid, match)
-        else:
-            nulls += 1
-    set_valid(array, valid, nulls)
-    set_buffer(array, DATA, offsets_at)
+    valid = new_room(head, (matches + 7) // 8)
+    set_buffer(array, VALID, valid)
+    set_buffer(array, DATA, new_room(head, 4 * (matches + 1)))
+    set_valid(array, valid, fill_lists(head, array, sizes, place, matches, 0))
     set_child(array, 0, events)
     return array
 
@@ -280,10 +300,9 @@ def time_of(head: Int64s, found: Int64Rows, event: int) -> int:
 
 
 @borrowing
-def new_edges(head: Int64s, found: Int64Rows, sizes: Int64s, matches: int, last: bool) -> int:
+def fill_edges(head: Int64s, times: Int64s, found: Int64Rows, sizes: Int64s, matches: int, last: bool) -> None:
     """The time of the first or the last event of each match."""
-    array, data = new_array(head, matches, 2, 0), new_room(head, 8 * matches)
-    times, event = int64_row(data, matches), 0
+    event = 0
     for match in range(matches):
         number = head[PLACES]
         if len(sizes) > 0:
@@ -295,6 +314,13 @@ def new_edges(head: Int64s, found: Int64Rows, sizes: Int64s, matches: int, last:
             time = time_of(head, found, each)
             times[match] = max(times[match], time) if last else min(times[match], time)
         event += number
+
+
+@borrowing
+def new_edges(head: Int64s, found: Int64Rows, sizes: Int64s, matches: int, last: bool) -> int:
+    """The times of the first or the last events of matches as an array."""
+    array, data = new_array(head, matches, 2, 0), new_room(head, 8 * matches)
+    fill_edges(head, int64_row(data, matches), found, sizes, matches, last)
     set_buffer(array, DATA, data)
     return array
 
@@ -422,20 +448,20 @@ class ResultRows:
             return
         columns = [(log.get_field_index(name), width) for name, width in zip(names, widths, strict=True)]
         self._kept: list[Any] = [np.array(columns, np.int64), np.array(groups, np.int64)]
-        self._head = np.zeros(HEAD_SIZE, np.int64)
-        self._head[PLACES], self._head[COLUMNS] = len(groups), len(names)
-        self._head[CLOCK] = -1 if time is None else log.get_field_index(time)
-        self._head[COLUMNS_AT], self._head[GROUPS_AT] = (each.ctypes.data for each in self._kept)
-        self._head[NULL_GROUPS], self._head[PART_RELEASE] = int(linear), RELEASE_OF_PART
-        self._numbers = self._head.data  # which Python writes in half the time
+        self.head = np.zeros(HEAD_SIZE, np.int64)
+        self.head[PLACES], self.head[COLUMNS] = len(groups), len(names)
+        self.head[CLOCK] = -1 if time is None else log.get_field_index(time)
+        self.head[COLUMNS_AT], self.head[GROUPS_AT] = (each.ctypes.data for each in self._kept)
+        self.head[NULL_GROUPS], self.head[PART_RELEASE] = int(linear), RELEASE_OF_PART
+        self.numbers = self.head.data  # which Python writes in half the time
 
     def batch(self, parts: tuple[int, int], pushed: PushedMatches) -> pa.RecordBatch | None:
         """The rows of some matches; None: some of their events do not lie in Arrow's memory.
 
         `parts` are the number and the address of the parts of the log.
         """
-        head, matches = self._head, len(pushed.known)
-        self._numbers[PARTS], self._numbers[PARTS_AT] = parts
+        head, matches = self.head, len(pushed.known)
+        self.numbers[PARTS], self.numbers[PARTS_AT] = parts
         found = np.empty((len(pushed.events), 2), np.int64)
         words = find.direct()(head, pushed.events, matches, found)
         if words < 0:

@@ -211,7 +211,7 @@ def new_numbers(head: Int64s, shown: Int64Rows, value: int, rows: int) -> int:
     numbers = int64_row(data, rows)
     for row in range(rows):
         if shown[row, value] >= 0:
-            set_bit(valid, row)
+            set_bit(valid, row, True)
             numbers[row] = shown[row, value]
         else:
             nulls += 1

@@ -12,9 +12,10 @@ import pyarrow as pa
 from cepheid.engine.data.table import times_of
 from cepheid.errors import DataError
 from cepheid.runners.options import Options
-from cepheid.runners.spark.pushdown import Column, quoted
+from cepheid.runners.spark.pushdown import Column
 from cepheid.runners.spark.session import DataFrame, arrow_schema
 from cepheid.runners.spark.slices import instant
+from cepheid.runners.spark.spelling import quoted
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ from cepheid.runners.options import BatchOptions, Options, StreamOptions, check_
 from cepheid.runners.spark import batch, stream
 from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.compressed import compress_batch
-from cepheid.runners.spark.pushdown import needed_events, quoted
+from cepheid.runners.spark.pushdown import needed_events
 from cepheid.runners.spark.records import query_zone, syntaxes, with_spark_records
 from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, with_nested_columns, without
 from cepheid.runners.spark.shards import shards_for
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.spark.totals import count_batch, match_and_total, total_batch
 from cepheid.runners.spark.workers import with_workers
 

@@ -16,8 +16,8 @@ from cepheid.errors import CepheidError, DataError
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.checksums import text_with_checksum
 from cepheid.runners.spark.chunks import stored
-from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, Session
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.stream.clock import Clock, parsed, signed
 from cepheid.runners.stream.identity import VERSION, Fingerprint
 from cepheid.runners.stream.saved import Saved

@@ -21,6 +21,7 @@ from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
 from cepheid.plan.operators import Takes
 from cepheid.plan.physical import Plan
+from cepheid.runners.spark.spelling import quoted
 
 Column: TypeAlias = Any  # pyspark.sql.Column
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -79,15 +80,6 @@ def conditions(
             except _Unknown:
                 continue
     return found
-
-
-def quoted(name: str) -> str:
-    """A column name that Spark takes literally, dots and all.
-
-    >>> quoted("a.b")
-    '`a.b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 class _Writer:

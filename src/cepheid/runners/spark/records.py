@@ -20,16 +20,9 @@ from cepheid.language.zones import IN_UTC, zone_called
 from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.readings import numeric_attributes, ordered_texts
 from cepheid.runners.result_folders import check_folder, clear, write_manifest
-from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema, session_zone
 from cepheid.runners.spark.slices import instant
-
-# strptime's letters in Java's spelling
-_PATTERN = {
-    "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "f": "SSSSSS",
-    "p": "a", "b": "MMM", "B": "MMMM", "a": "EEE", "z": "Z", "j": "DDD",
-}  # fmt: skip
-
+from cepheid.runners.spark.spelling import java_pattern, quoted
 
 _ZONED = r"[0-9]:[0-9].*([A-Za-z]|[+-][0-9])"  # a text that says its offset, or its zone, behind the time of day
 
@@ -279,21 +272,3 @@ def _deduplicated(df: DataFrame, options: Options) -> DataFrame:
 def syntaxes(query: object) -> list[object]:
     """One query, or several with names, as a list."""
     return list(query.values()) if isinstance(query, Mapping) else [query]
-
-
-def java_pattern(strptime: str) -> str:
-    """A format of strptime as Spark writes it.
-
-    >>> java_pattern("%d/%m/%Y %H:%M")
-    'dd/MM/yyyy HH:mm'
-    """
-    found, letters = [], iter(strptime)
-    for letter in letters:
-        if letter != "%":
-            found.append(f"'{letter}'" if letter.isalpha() else letter)
-            continue
-        code = next(letters, "")
-        if code not in _PATTERN:
-            raise CepheidError(f"the time format has %{code}, which Spark does not know", hint="use %Y %m %d %H %M %S")
-        found.append(_PATTERN[code])
-    return "".join(found)

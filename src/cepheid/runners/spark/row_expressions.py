@@ -23,7 +23,8 @@ from cepheid.language.library.scalars import TEXT, type_parts
 from cepheid.language.match_recognize import syntax as m
 from cepheid.language.pattern import Span
 from cepheid.runners.spark.pure_functions import PURE_FUNCTIONS
-from cepheid.runners.spark.pushdown import COMPARISONS, TRYING, Column, quoted
+from cepheid.runners.spark.pushdown import COMPARISONS, TRYING, Column
+from cepheid.runners.spark.spelling import quoted
 
 _DECIMAL = re.compile(r"[+-]?\s*(\d[\d_]*\.\d*|\.\d+)")
 _ARITHMETIC = TRYING | {"whole /": "try_divide"}

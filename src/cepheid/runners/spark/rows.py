@@ -16,12 +16,12 @@ from cepheid.language.match_recognize.zone_use import zone_matters
 from cepheid.language.zones import zone_called
 from cepheid.runners.options import RowOptions
 from cepheid.runners.rows import RowLanguage, RowSearch, bound_to
-from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.row_conditions import with_flags
 from cepheid.runners.spark.row_expressions import ColumnWriter
 from cepheid.runners.spark.row_functions import SparkParts, refused, with_spark_functions
 from cepheid.runners.spark.searches import Above, match_search
 from cepheid.runners.spark.session import ZONE, DataFrame, arrow_schema, session_zone
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.spark.unpack import LATE_EVENT
 from cepheid.runners.spark.workers import with_workers
 

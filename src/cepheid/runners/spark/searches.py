@@ -26,11 +26,11 @@ from cepheid.runners.spark.levels import Source, levels_of
 from cepheid.runners.spark.outcome import outcome_columns
 from cepheid.runners.spark.pack import Marks
 from cepheid.runners.spark.processor import PackedProcessor
-from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shard import Shard, Telling
 from cepheid.runners.spark.shards import OPEN, shards_for
 from cepheid.runners.spark.short_errors import short_errors
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.spark.stream import delay_of, metrics_name, observed_outcome, packed_by_shard, silence
 from cepheid.runners.spark.unpack import LATE_EVENT, unpacker

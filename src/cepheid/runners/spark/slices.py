@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from cepheid.language.free_names import free_name
 from cepheid.plan.physical import Plan
 from cepheid.runners.pieces import Piece
-from cepheid.runners.spark.pushdown import Column, quoted
+from cepheid.runners.spark.pushdown import Column
 from cepheid.runners.spark.session import DataFrame, parallelism
+from cepheid.runners.spark.spelling import quoted
 
 WHOLE = -1  # the slice of keys that are not cut
 MOST = 256  # slices; each is a term in an expression that Spark evaluates per event

@@ -10,9 +10,9 @@ from cepheid.language.checked import CheckedQuery
 from cepheid.runners.many import QUERY, SHARED
 from cepheid.runners.options import BatchOptions, check_alone, spark_options
 from cepheid.runners.spark.match import matches_of_readers, united
-from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.searches import Above
 from cepheid.runners.spark.session import DataFrame
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.together import Pass
 
 

@@ -27,9 +27,9 @@ from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.pieces import found, pieces
 from cepheid.runners.spark.arrow_types import to_arrow_schema
 from cepheid.runners.spark.match import spark_plan
-from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import Session, session_zone, spark_schema
 from cepheid.runners.spark.short_errors import short_errors
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.spark.totals import parts_of_pieces
 from cepheid.runners.spark.worker_plan import ship, user_functions
 from cepheid.runners.total_parts import added_up, finished, parts_schema

@@ -25,6 +25,7 @@ from cepheid.engine.incremental.alike import Group, Likeness, groups_of, what_is
 from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined
 from cepheid.engine.incremental.intake import Intake
 from cepheid.engine.incremental.linking import UNTIL
+from cepheid.engine.incremental.result_blocks import BlockRows
 from cepheid.engine.incremental.result_rows import ResultRows, is_ready
 from cepheid.engine.search.incremental_events import FEW, Arrived, KeyNumbers
 from cepheid.plan.explain import retained_text
@@ -443,6 +444,21 @@ class Resident:
                 own = ResultRows(self.schema, worker_plan.schema, bound.schema.time, names, groups, bound.is_linear)
             found.append(own if own is not None and own.fits else None)
         return found
+
+    @cached_property
+    def blocks(self) -> BlockRows | None:
+        """What makes small results, where there is one query."""
+        rows = self.rows_of[0] if len(self.step.plans) == 1 else None
+        return None if rows is None else BlockRows(rows, self.cores[0].sized)
+
+    def small_table(self) -> pa.Table | None:
+        """What the search of the only query has found, if that is little; None: it is made in another way."""
+        if self.blocks is None:
+            return None
+        core = self.cores[0]
+        if core.form.by_queues:
+            return self.blocks.table(self.log.places(), core.at, core.chances())
+        return self.blocks.table(self.log.places(), core.at)
 
     def batch_of(self, number: int, results: Sequence[Found]) -> pa.RecordBatch | None:
         """The rows of the result of a query that a kernel makes at once; None: they are made in another way."""
