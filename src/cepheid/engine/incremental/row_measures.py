@@ -249,7 +249,7 @@ def new_fractions(head: Int64s, shown: Int64Rows, found: Int64Rows, value: int, 
                 there = False
         made = computed(columns[value, SIGN], left, right)
         if there and made == made:
-            set_bit(valid, row)
+            set_bit(valid, row, True)
             fractions[0, row] = made
         else:
             nulls += 1

@@ -24,6 +24,7 @@ from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices, plan_slices, spread_slices
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.worker_plans import WorkerPlan, as_named, common_result, result_batches, result_rows
 
@@ -57,7 +58,7 @@ def _matched(df: DataFrame, shipments: Sequence[WorkerPlan], result: pa.Schema, 
     plans = [worker_plan.plan for worker_plan in shipments]
     keys = plans[0].exchange.keys
     columns = [name for name in df.columns if any(name in plan.bound.schema.names for plan in plans)]
-    events = relevant_events(df, plans, keys).select(*[pushdown.quoted(name) for name in columns])
+    events = relevant_events(df, plans, keys).select(*[quoted(name) for name in columns])
     parted, slices = spread(events, plans)
     work = worker(shipments, result, keys, slices, memory, tuple(parted.columns))
     return addressable(parted).mapInArrow(work, spark_schema(result))
@@ -76,7 +77,7 @@ def relevant_events(df: DataFrame, plans: Sequence[Plan], keys: Sequence[str]) -
 
     types = {field.name: field.dataType for field in df.schema.fields}
     for name in keys:  # no match holds an event without its key; a shuffle would send them all to one task
-        df = df.where(F.col(pushdown.quoted(name)).isNotNull())
+        df = df.where(F.col(quoted(name)).isNotNull())
     tests = [pushdown.needed_events(plan, types) for plan in plans]
     known = [test for test in tests if test is not None]
     return df if len(known) < len(tests) else df.where(reduce(lambda left, right: left | right, known))
@@ -85,7 +86,7 @@ def relevant_events(df: DataFrame, plans: Sequence[Plan], keys: Sequence[str]) -
 def spread(events: DataFrame, plans: Sequence[Plan]) -> tuple[DataFrame, Slices | None]:
     """The events, each where its matches are found, and how time was cut if it was; all plans are spread alike."""
     exchange = plans[0].exchange
-    columns = [pushdown.quoted(name) for name in exchange.keys]
+    columns = [quoted(name) for name in exchange.keys]
     slices = plan_slices(events, plans)
     if slices is not None:
         return spread_slices(events, plans, slices), slices

@@ -25,7 +25,6 @@ from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.options import Options, StreamOptions
-from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.chunks import StateChunks, StateMap
 from cepheid.runners.spark.outcome import COUNTS, LEVELS, TOTAL, outcome_columns, told
@@ -36,6 +35,7 @@ from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shard import Shard, ShardInput, Telling, came, opened, put_away, write_bad
 from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.short_errors import short_errors
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.spark.stream import metrics_name
 from cepheid.runners.spark.watermarks import without_watermark
@@ -89,12 +89,12 @@ def match_changing(
 
 def _packed(df: DataFrame, marks: Marks, clock: str, keys: tuple[str, ...], shards: int) -> DataFrame:
     """All events, packed by shard: which of them matter is known only there."""
-    columns = [F.col(pushdown.quoted(name)) for name in keys]
+    columns = [F.col(quoted(name)) for name in keys]
     shard = F.pmod(F.xxhash64(*columns), F.lit(shards)).cast("int") if keys else F.lit(0)
     for column in columns:
         shard = F.when(column.isNotNull(), shard)
     if marks.bad is not None:
-        shard = F.when(F.col(pushdown.quoted(marks.bad)).isNull(), shard)
+        shard = F.when(F.col(quoted(marks.bad)).isNull(), shard)
     chosen = df.select("*", shard.alias(marks.shard))
     packed = addressable(chosen).mapInArrow(packer(chosen.columns, clock, marks, shards), PACKED)
     return packed.withColumn(_CONTROL, F.lit(None).cast("string"))

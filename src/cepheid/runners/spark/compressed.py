@@ -27,11 +27,11 @@ from cepheid.runners.many import with_type_codes
 from cepheid.runners.options import BatchOptions
 from cepheid.runners.pieces import pieces
 from cepheid.runners.results import assemble
-from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.worker_plans import WorkerPlan, as_batches
 
@@ -72,7 +72,7 @@ def compress_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> SparkCom
     plan = chosen(spread_as_asked(plan, options), Choice(of_runs(plan.bound)))
     worker_plan = ship(plan, arrow_schema(df))
     columns = [name for name in df.columns if name in worker_plan.plan.bound.schema.names]
-    events = relevant_events(df, [plan], plan.exchange.keys).select(*[pushdown.quoted(name) for name in columns])
+    events = relevant_events(df, [plan], plan.exchange.keys).select(*[quoted(name) for name in columns])
     parted, slices = spread(events, [plan])
     work = _compressor(worker_plan, slices, options.memory, tuple(parted.columns))
     return SparkCompressed(addressable(parted).mapInArrow(work, spark_schema(PACKED)), worker_plan)

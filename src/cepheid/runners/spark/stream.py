@@ -28,6 +28,7 @@ from cepheid.runners.spark.outcome import COUNTS, OWN, RUN_POOL, outcome_columns
 from cepheid.runners.spark.pack import BEAT, PACKED, Marks, packer
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.shards import OPEN, shards_for
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.spark.unpack import LATE_EVENT, unpacker
 from cepheid.runners.spark.watermarks import without_watermark
 from cepheid.runners.spark.worker_plan import ship
@@ -160,8 +161,8 @@ def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions, 
         Marks.beside(df.columns, running.reading.bad),
     )
     keys, shards = plans[0].exchange.keys, plans[0].exchange.shards or 1
-    bad = None if marks.bad is None else F.col(pushdown.quoted(marks.bad))
-    columns = [F.col(pushdown.quoted(name)) for name in keys]
+    bad = None if marks.bad is None else F.col(quoted(marks.bad))
+    columns = [F.col(quoted(name)) for name in keys]
     shard = F.lit(0)
     if keys:
         hashed = F.xxhash64(*columns)
@@ -179,7 +180,7 @@ def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions, 
         shard = F.when(bad.isNull(), shard)
     names = [name for name in df.columns if name in dedupe or any(name in p.bound.schema.names for p in plans)]
     names += [] if marks.bad is None else [marks.bad]
-    chosen = df.select(*[pushdown.quoted(name) for name in names], shard.alias(marks.shard))
+    chosen = df.select(*[quoted(name) for name in names], shard.alias(marks.shard))
     if len(known) == len(tests):
         chosen = sent_when_needed(chosen, marks.shard, {schema.lower or schema.time, marks.bad, marks.shard})
     return packed_by_shard(chosen, schema, options, marks, (shards, adopts))
@@ -193,10 +194,10 @@ def sent_when_needed(chosen: DataFrame, shard: str, always: Collection[str | Non
     """
     from pyspark.sql import functions as F
 
-    needed = F.col(pushdown.quoted(shard)).isNotNull()
+    needed = F.col(quoted(shard)).isNotNull()
     sent = []
     for each in chosen.schema.fields:
-        column = F.col(pushdown.quoted(each.name))
+        column = F.col(quoted(each.name))
         leaves_out = each.nullable and each.name not in always
         sent.append(F.when(needed, column).alias(each.name) if leaves_out else column)
     return chosen.select(*sent)

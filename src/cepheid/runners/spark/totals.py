@@ -18,11 +18,11 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.many import QUERY, common_schema, with_type_codes
 from cepheid.runners.options import BatchOptions
 from cepheid.runners.pieces import Piece, found, pieces
-from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, match_batch, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
+from cepheid.runners.spark.spelling import quoted
 from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.total_parts import find_parts, group_columns, part_names, parts_of, parts_schema
 from cepheid.runners.totals import MORE_DIGITS, check_countable
@@ -40,12 +40,12 @@ def match_and_total(df: DataFrame, plans: Mapping[str, Plan], options: BatchOpti
     for name, plan in plans.items():
         if plan.bound.summary is not None:
             own = total_batch(df, plan, options)
-            struct = F.struct(*[F.col(pushdown.quoted(column)) for column in own.columns]).alias(name)
+            struct = F.struct(*[F.col(quoted(column)) for column in own.columns]).alias(name)
             frames.append(own.select(F.lit(name).alias(QUERY), struct))
     widened = [
         frame.select(
             *[
-                (F.col(pushdown.quoted(field.name)) if field.name in frame.columns else F.lit(None))
+                (F.col(quoted(field.name)) if field.name in frame.columns else F.lit(None))
                 .cast(field.dataType)
                 .alias(field.name)
                 for field in result.fields
@@ -74,7 +74,7 @@ def total_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> DataFrame:
     result = parts_schema(worker_plan.plan.bound, worker_plan.events)
     keys = plan.exchange.keys
     columns = [name for name in df.columns if name in worker_plan.plan.bound.schema.names]
-    events = relevant_events(df, [plan], keys).select(*[pushdown.quoted(name) for name in columns])
+    events = relevant_events(df, [plan], keys).select(*[quoted(name) for name in columns])
     parted, slices = spread(events, [plan])
     work = worker(worker_plan, result, slices, options.memory, tuple(parted.columns))
     return added_up(addressable(parted).mapInArrow(work, spark_schema(result)), summary)
@@ -100,7 +100,7 @@ def added_up(parts: DataFrame, summary: BoundSummary) -> DataFrame:
             value = F.sum(part)
             value = F.coalesce(value, F.lit(0.0)) if total.function == "approximate_count" else value
         columns.append(value.alias(total.name))
-    return parts.groupBy(*[pushdown.quoted(name) for name in group_columns(summary)]).agg(*columns)
+    return parts.groupBy(*[quoted(name) for name in group_columns(summary)]).agg(*columns)
 
 
 def exact_sum(part: Any, name: str) -> Any:
