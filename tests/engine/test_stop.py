@@ -16,8 +16,10 @@ import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.engine import match_limits
 from cepheid.engine.kernels.stop import STOP, guarded, stop_flag, within_budget
 from cepheid.engine.precompile import load
+from cepheid.engine.search.runs import compressed
 from cepheid.runners import fit
 
 KLEENE = "PATTERN SEQ(A+ a[], B b) WITHIN 1000"
@@ -98,6 +100,24 @@ def test_a_deadline_holds_for_results_that_are_not_listed(output: str) -> None:
     events = many().append_column("y", pa.array([float(n * n % 97 + 1) for n in range(301)]))
     with pytest.raises(cepheid.LimitError):
         cepheid.match(events, text, output=output, timeout=0.5)
+
+
+def test_a_deadline_stops_a_live_query() -> None:
+    query = cepheid.query("PATTERN SEQ(A+ a[], A b) WHERE avg(a[].ts) < 0 WITHIN 1000")  # the parser starts slowly
+    live = cepheid.live(query, {"ts": int, "type": str}, timeout=2)
+    with pytest.raises(cepheid.TimeoutReached):
+        live.send([{"ts": n, "type": "A"} for n in range(300)])
+
+
+def test_a_number_beyond_counting_is_told_without_being_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*arguments: object) -> None:
+        raise AssertionError("an estimate is enough")
+
+    monkeypatch.setattr(compressed.CompressedMatches, "_tallies", never)
+    monkeypatch.setattr(match_limits, "PATIENCE", 600.0)  # the machine may be busy
+    ties = pa.table({"ts": [n // 2 for n in range(500)], "type": ["ABABCCDD"[n % 8] for n in range(500)]})
+    with pytest.raises(cepheid.LimitError, match=r"there are more than 9\.2 \* 10\^18 matches"):
+        cepheid.match(ties, "PATTERN SEQ(A a, (B b, C c)+, D d) WHERE skip_till_next_match {}", max_matches=10)
 
 
 def test_a_query_in_time_is_not_disturbed() -> None:
