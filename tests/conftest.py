@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Drawn streams take uneven time and the first call of a kernel compiles it, so durations decide nothing.
@@ -32,6 +33,22 @@ os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
 # Modules and collected tests stay until the end. Python need not look for garbage among them again and again.
 gc.set_threshold(50_000, 20, 50)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves the slow ones out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is marked with `some(n)`, n cases run in `make test`: evenly spread ones. The others are slow."""
+    cases: dict[tuple[object, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("some"):
+            cases.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(item)
+    for every in cases.values():
+        mark = every[0].get_closest_marker("some")
+        assert mark
+        number = mark.args[0]
+        for place, item in enumerate(every):
+            if place * number // len(every) == (place - 1) * number // len(every):
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

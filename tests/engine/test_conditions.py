@@ -62,6 +62,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("different", [3, 400])
 @pytest.mark.parametrize("condition", TEXTS)
 def test_texts_of_two_events(condition: str, different: int) -> None:
@@ -94,6 +95,7 @@ TWO_TEXTS = [
 ]
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("pattern", ["SEQ(A a, B b)", "SEQ(ANY(A, C) a, B b)", "SEQ(A a, !C c, B b)"])
 @pytest.mark.parametrize("condition", TWO_TEXTS)
 def test_tables_of_answers(condition: str, pattern: str) -> None:

@@ -219,6 +219,7 @@ def followed(data: Any, asked: Any, batches: list[pa.Table], delay: int, **optio
     return both.found
 
 
+@pytest.mark.some(35)
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @pytest.mark.parametrize("shape", EVERY)
 @given(st.data(), tables(), st.integers(0, 3))
@@ -277,6 +278,7 @@ def test_a_search_that_may_take_long_can_be_stopped_and_finds_the_same(monkeypat
         assert sum(map(len, found[0])) > 10
 
 
+@pytest.mark.some(16)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_key_with_many_events_keeps_its_search(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An event that comes later is searched with what came since, and not with all that the window holds."""
@@ -318,6 +320,7 @@ def test_a_search_that_is_stopped_begins_again(shape: str, few: int, monkeypatch
     assert found[0] == found[1]
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("shape", [each for each in OUTPUTS if "negation last" not in each])
 def test_many_matches_of_a_key_are_not_listed(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a step has more matches than may be listed, the events of the keys that are left are searched again."""

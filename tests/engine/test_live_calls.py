@@ -101,6 +101,7 @@ def calls_of(data: Any, table: pa.Table) -> list[Callable[[Any], Any]]:
     return [*calls, lambda live: live.advance(newest + 2), lambda live: live.finish()]
 
 
+@pytest.mark.some(8)
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @pytest.mark.parametrize("name", QUERIES)
 @given(st.data(), streams(max_size=14, nans=False), st.integers(0, 200) | st.integers(0, 1500))
@@ -271,6 +272,7 @@ def test_who_gets_late_events_may_fail_and_may_not_send() -> None:
     assert live.numbers.late == 1
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", ["stacks", "runs", "several", "totals", "flink", "rows"])
 @pytest.mark.parametrize("as_table", [False, True])
 def test_a_signal_handler_that_calls_it_gets_an_error(name: str, as_table: bool) -> None:
@@ -305,6 +307,7 @@ def test_a_signal_handler_that_calls_it_gets_an_error(name: str, as_table: bool)
     assert live.finish() == quiet.finish()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", ["stacks", "runs", "keys", "several", "flink"])
 def test_threads_take_turns(name: str) -> None:
     kinds = pa.array((["A", "B", "C"] * 100)[:240])

@@ -107,6 +107,7 @@ def agrees(drawn: Drawn) -> None:
 ALL = [(kind, number) for kind, queries in QUERIES.items() for number in range(len(queries))]
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(("kind", "number"), ALL)
 def test_engines_agree_on_many_streams(kind: str, number: int) -> None:
     agrees(Drawn(kind, number, number))

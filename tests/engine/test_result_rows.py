@@ -18,7 +18,6 @@ from cepheid.engine.incremental.core import PushedMatches
 from cepheid.engine.incremental.result_blocks import MOST_WORDS, BlockRows
 from cepheid.engine.incremental.result_rows import ResultRows
 from cepheid.runners.stream.event_log import EventLog
-from strategies.first import first
 
 TEXTS = ["", "a", "ü", "x\0y", "long " * 20]
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -71,7 +70,8 @@ def result_schema(groups: list[bool], chances: bool) -> pa.Schema:
     return pa.schema([("match_start", clock), ("match_end", clock), *shown, *extra])
 
 
-@pytest.mark.parametrize("seed", first(8, range(20)))
+@pytest.mark.some(8)
+@pytest.mark.parametrize("seed", range(20))
 def test_rows_are_those_of_the_events(seed: int) -> None:
     draw = random.Random(seed)
     log = drawn_log(draw)
@@ -160,7 +160,8 @@ def search_of(pushed: PushedMatches, kept: list[Any]) -> int:
     return int(head.ctypes.data)
 
 
-@pytest.mark.parametrize("seed", first(4, list(range(12))))
+@pytest.mark.some(4)
+@pytest.mark.parametrize("seed", list(range(12)))
 def test_small_results_are_parts_of_a_block(seed: int) -> None:
     """They are the rows that are made one result at a time, and stay so while further ones are written."""
     draw, kept, found, blocks = random.Random(seed), list[Any](), [], 0
@@ -238,6 +239,7 @@ def in_kinds(table: pa.Table) -> list[pa.Table]:
     return [table, chunks, longer, coded, wide, table.select(table.column_names[::-1])]
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("kind", range(6))
 @pytest.mark.parametrize(
     "query",

@@ -160,6 +160,7 @@ EXTREMES = {
 }
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize(("text", "code"), EXTREMES.values(), ids=EXTREMES)
 def test_extremes(text: str, code: str | None) -> None:
     assert survives(text) == code

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from bench.calibration import MOST_OFF, SEEDS, WORLDS, World, judge, judge_world, numbers_of
-from strategies.first import first
 
 # The fit of a small history is off by a few hundredths itself; the bench has the full sizes.
 SMALL = {"route": 0.02, "bypassed stops": 0.06, "several visits": 0.05, "last event missing": 0.05}
 
 
-@pytest.mark.parametrize(
-    "world", first(2, [world for world in WORLDS if world.name in SMALL]), ids=lambda world: world.name
-)
+@pytest.mark.some(2)
+@pytest.mark.parametrize("world", [world for world in WORLDS if world.name in SMALL], ids=lambda world: world.name)
 def test_a_world(world: World) -> None:
     judged, _, _ = judge(world, world.tags // 8, SEEDS[0])
     found = numbers_of(judged)["all"]

@@ -161,6 +161,7 @@ def by_drawing(items: list[SegmentItem], elapsed: float, remaining: float, size:
     return float((completes & ~seen).sum() / (~seen).sum())
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("items", "elapsed", "remaining"),
     [

@@ -170,6 +170,7 @@ def check(items, scoring, spans):
         assert float(table.score(span)) == pytest.approx(expected, abs=TOLERANCE)
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("scoring", ["exact", "paper"])
 @pytest.mark.parametrize("items", cases(EXPONENTIAL, 2, bool) + cases(EXPONENTIAL, 3, some) + cases(UNIFORM, 2, bool))
 def test_scores_match_nested_quadrature(items, scoring):
@@ -204,6 +205,7 @@ def test_one_missing_scores_loss_times_cdf(gap):
     assert score([missing(gap, 0.15)], 55.0) == pytest.approx(0.15 * float(gap.cdf(55.0)), abs=1e-14)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("shapes", [(1, 1), (0.3, 0.5), (0.05, 2.5), (1, 1, 1), (0.3, 1.7, 0.6), (2.2, 0.5, 4, 1)])
 @pytest.mark.parametrize("span", [1e-3, 3.0, 40.0, 190.0])
 def test_gamma_gaps_of_one_scale_add_up_to_a_gamma(shapes, span):

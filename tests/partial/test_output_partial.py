@@ -186,6 +186,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("query", RUNS)
 @pytest.mark.parametrize(
     "strategy", ["skip_till_any_match", "skip_till_next_match", "strict_contiguity", "partition_contiguity"]
@@ -237,6 +238,7 @@ def waited(events: list[dict[str, Any]], ways: dict[str, list[tuple[str, str]]],
     return found
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("pattern", WAYS)
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 def test_negated_events_end_the_wait(pattern: str, engine: str) -> None:

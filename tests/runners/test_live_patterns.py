@@ -129,6 +129,7 @@ def check(query: Any, how: str, nan: bool = False, **options: Any) -> None:
     assert opened > len(sent) // 3, "most events go the short way"
 
 
+@pytest.mark.some(15)
 @pytest.mark.parametrize("how", ["dicts", "tables", "both"])
 @pytest.mark.parametrize("name", CLAUSES)
 def test_row_patterns_are_what_a_batch_has(name: str, how: str) -> None:
@@ -246,6 +247,7 @@ def drawn_events(draw: random.Random) -> pa.Table:
     return pa.table(columns, SCHEMA)
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", [*CLAUSES, *PATTERNS])
 @pytest.mark.usefixtures("tiny_rooms")
 def test_a_stream_that_is_cut_saved_and_searched_anew_anywhere_is_its_table(name: str) -> None:

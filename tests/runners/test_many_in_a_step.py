@@ -126,6 +126,7 @@ SHAPES = (
 )
 
 
+@pytest.mark.some(10)
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("size", [1, 7, 150])

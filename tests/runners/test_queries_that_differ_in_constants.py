@@ -82,6 +82,7 @@ def queries(pattern: str, condition: str, values: list[Any], strategy: str = "sk
     return {f"q{number}": text for number, text in enumerate(texts)}
 
 
+@pytest.mark.some(12)
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @pytest.mark.parametrize("size", [1, 60])
 @pytest.mark.parametrize(("condition", "constants", "shares"), VARIED)

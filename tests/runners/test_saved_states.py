@@ -62,6 +62,7 @@ def harmed(whole: bytes) -> Iterator[bytes]:
     yield whole + b"\0"
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_damage_of_a_state_is_an_error(kind):
     first = KINDS[kind]()

@@ -126,6 +126,7 @@ def damaged(whole: Handle) -> Iterator[Handle]:
         yield replace(whole.copy(), clock=bytes(cut).decode(errors="replace"))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("most", [0, 16 << 10], ids=["in maps", "with the clock"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_store_gives_an_error_or_the_same_matches(kind, most, monkeypatch):

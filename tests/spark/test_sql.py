@@ -35,6 +35,7 @@ def test_partitions_that_the_statement_makes(spark, events, name):
     assert expected.num_rows > 0
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", ["match_table", "row_table"])
 @pytest.mark.parametrize(
     "text",

@@ -156,6 +156,7 @@ CASES = [
 ]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("text", "options", "ways"), CASES)
 def test_batches(spark, text, options, ways):
     table = events()

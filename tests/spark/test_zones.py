@@ -69,6 +69,7 @@ def clause(condition: str, measures: str = "A.x AS x", rest: str = "") -> str:
     PATTERN (A{rest}) DEFINE A AS {condition})"""
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("condition", [*CONDITIONS, *(pytest.param(each, marks=pytest.mark.slow) for each in FURTHER)])
 def test_conditions_are_those_of_spark(session, table, condition):
     df = session.createDataFrame(table)
