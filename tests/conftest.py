@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, settings
 # Drawn streams take uneven time and the first call of a kernel compiles it, so durations decide nothing.
 settings.register_profile(
     "fast",
-    max_examples=8,
+    max_examples=5,
     deadline=None,
     print_blob=True,
     derandomize=True,  # the same examples everywhere: a change is judged by what it changed; test-all draws afresh
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("plain", settings.get_profile("fast"), max_examples=6)
+settings.register_profile("plain", settings.get_profile("fast"), max_examples=4)
 settings.register_profile("compiled", settings.get_profile("fast"), max_examples=2)
 # Few queries and many streams (tests/contract/shapes.py), so that compiled cases are cheap, too.
 settings.register_profile("compiled-thorough", settings.get_profile("fast"), max_examples=2000, derandomize=False)

@@ -43,6 +43,7 @@ def test_negation_early_and_late(early: bool) -> None:
     assert match_digest(result_digest_table(found, table, NAMES[:3])) == match_digest(wanted)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("third", [False, True])
 @pytest.mark.parametrize("strategy", ["s2", "s3"])
 @pytest.mark.parametrize(("name", "iterator"), [("p1", P1), ("p2", P2), ("p3", P3)])

@@ -35,6 +35,7 @@ def drawn(rng: random.Random) -> tuple[pa.Table, str]:
     return table, f"PATTERN SEQ({first}, {second}{third}) WHERE {where} {within} {output}"
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("lacks", [None, {"A": ["k"]}])
 def test_what_is_chosen_finds_what_the_reference_finds(seed, lacks):

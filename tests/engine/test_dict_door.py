@@ -50,6 +50,7 @@ CLOCKS: dict[str, tuple[Any, Any]] = {
 COLUMNS = [("type", pa.string()), ("k", pa.int64()), ("name", pa.string()), ("x", pa.float64()), ("flag", pa.bool_())]
 
 
+@pytest.mark.some(3)
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("delay", [0, 3])

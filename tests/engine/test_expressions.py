@@ -246,6 +246,7 @@ MERGED = (
 )
 
 
+@pytest.mark.some(3)
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @pytest.mark.parametrize("pattern", MERGED)
 @pytest.mark.parametrize("seed", range(4))

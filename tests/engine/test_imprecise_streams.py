@@ -106,6 +106,7 @@ def series(text: str, events: int, half_width: int) -> tuple[Any, Any]:
     return bound, in_order(bound, table)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("half_width", [0, 1, 4, 12])
 @pytest.mark.parametrize("strategy", ["any", "next"])
 def test_all_methods_agree_on_the_papers_series(strategy: str, half_width: int):

@@ -128,6 +128,7 @@ def test_a_call_that_is_broken_off_did_not_happen(name: str, data: Any, table: p
     assert rows_of(found) == rows_of(expected)
 
 
+@pytest.mark.some(3)
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may come in a callback of Python's
 @pytest.mark.parametrize("name", ["stacks", "runs", "keys", "apart by key", "totals", "reading", "flink"])

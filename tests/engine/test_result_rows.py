@@ -203,6 +203,7 @@ def test_small_results_are_parts_of_a_block(seed: int) -> None:
     assert pa.total_allocated_bytes() < before
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("columns", [1, 10, 100])
 @pytest.mark.parametrize("group", [False, True])
 def test_a_row_that_is_kept_holds_little_memory(columns: int, group: bool) -> None:

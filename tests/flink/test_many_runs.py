@@ -36,6 +36,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=["any", "loop", "skip"])
 @pytest.mark.parametrize("collect_at", [16, 1 << 16])
 def test_arrays_grow_and_nodes_are_dropped(pattern: Pattern, collect_at: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,7 @@ RESTRICTIONS = {
 ONCE = settings(phases=[Phase.generate], max_examples=2000, database=None)  # any example will do, not the smallest
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("feature", RESTRICTIONS)
 def test_a_feature_occurs_unless_it_is_switched_off(feature: str) -> None:
     has = RESTRICTIONS[feature]

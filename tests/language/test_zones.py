@@ -57,6 +57,7 @@ def events(zone: str = "UTC") -> pa.Table:
     return pa.table({"ts": pa.array(times, pa.timestamp("us", zone)), "type": ["E"] * 60, "x": list(range(60))})
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("name", CONDITIONS)
 @pytest.mark.parametrize("labelled", [True, False])

@@ -90,6 +90,7 @@ def compare(row: dict[str, Any], naive: Naive, at: int) -> None:
         assert row[name] - naive.last < naive.remaining, name
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_open_partial_matches_are_those_of_the_reference(seed: int) -> None:
     rng = random.Random(seed)
@@ -108,6 +109,7 @@ def test_open_partial_matches_are_those_of_the_reference(seed: int) -> None:
             compare(row, expected[key_of(row)], at)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_reports_are_those_of_the_reference(seed: int) -> None:
     """At the first instant at which the forecast reaches the threshold; in batches, and as events come in disorder."""

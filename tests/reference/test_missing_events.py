@@ -131,6 +131,7 @@ class TestScores:
         with pytest.raises(ModelError, match="is neither a negated component"):
             by_match(stream("a1 c5"), ABC, model=model, scoring="posterior")
 
+    @pytest.mark.some(3)
     @pytest.mark.parametrize("scoring", ["exact", "posterior"])
     @pytest.mark.parametrize(
         ("pattern", "unseen"),

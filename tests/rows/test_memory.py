@@ -66,6 +66,7 @@ def test_answers_with_a_memory_of_conditions_in_python(clause: str, table: pa.Ta
     assert outcome(by_the_engine, clause, table) == outcome(by_the_book, clause, table)
 
 
+@pytest.mark.some(3)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_with_a_memory(shape: str) -> None:

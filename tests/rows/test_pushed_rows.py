@@ -117,6 +117,7 @@ PATTERNS: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("number", range(len(PATTERNS)))
 @pytest.mark.parametrize(
     ("delay", "keys"), [(0, ["u", "v", None]), (3, ["u", "v", None]), (0, [1, 2, None]), (3, [1, 2])]

@@ -136,6 +136,7 @@ DEEP = {
 }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("condition", DEEP.values(), ids=DEEP)
 @pytest.mark.parametrize("clause", ["PATTERN (A) DEFINE A AS {}", "MEASURES {} AS m PATTERN (A) DEFINE A AS true"])
 def test_deep_nesting_is_refused(clause: str, condition: str) -> None:

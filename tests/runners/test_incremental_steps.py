@@ -93,6 +93,7 @@ def results_of(outcome: Outcome) -> list[str]:
     return [line for _, batch in outcome.results for line in rows_of(pa.Table.from_batches([batch]))]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(0, 60, 6))
 def test_flink_patterns_cut_anywhere(seed: int) -> None:
     for number in range(seed, seed + 6):

@@ -150,6 +150,7 @@ def test_flink_patterns_are_what_a_batch_has(name: str, how: str) -> None:
     check(PATTERNS[name], how, partition_by=["k"])
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("how", ["dicts", "tables", "both"])
 @pytest.mark.parametrize("clause", ["PATTERN (A B) WITHIN 4", "PATTERN (^ A B) WITHIN 4"])
 def test_partitions_that_have_no_rows_for_a_while_begin_again(

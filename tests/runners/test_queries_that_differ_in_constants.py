@@ -113,6 +113,7 @@ def test_where_a_constant_decides_more_each_has_its_own_search(pattern: str, con
 OTHERS = ["skip_till_next_match", "strict_contiguity", "partition_contiguity"]
 
 
+@pytest.mark.some(6)
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @pytest.mark.parametrize("strategy", OTHERS)
 @pytest.mark.parametrize("pattern", ["SEQ(A a, B b)", "SEQ(A a, !(C c), B b)", "SEQ(A a, B+ b[], D d)"])

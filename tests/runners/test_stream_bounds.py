@@ -31,6 +31,7 @@ def busy(count: int, ids: int = 4) -> pa.Table:
 QUERY = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 1000"
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("policy", [OLDEST, LARGEST, SAMPLE])
 @pytest.mark.parametrize("bounds", [{"max_key_events": 5}, {"max_bytes": 2_000}])
 def test_what_is_kept_fits_and_what_goes_is_counted(policy, bounds):
