@@ -60,7 +60,7 @@ test-local: $(READY) kernels
 	CEPHEID_TEST_PROFILE=compiled $(PYTEST) $(COMPILED:%=tests/engine/test_%.py)
 
 test-spark: $(READY) kernels
-	$(PYTEST) --dist loadgroup tests/spark
+	$(BIN)/pytest tests/spark
 
 # For the inner loop: everything as plain Python, so that no kernel need be compiled after a change, and no Spark.
 FAST := src $(addprefix tests/,language plan rows flink runners test_source.py test_wording.py test_errors.py) \

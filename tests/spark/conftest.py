@@ -9,12 +9,10 @@ FOLDER = Path(__file__).parent
 ZONE = "America/New_York"  # of the machine, as Java sees it: the session itself sets none
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items):
     for item in items:
         if FOLDER in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.xdist_group("spark"))  # one session, so one process
 
 
 @pytest.fixture(scope="session")

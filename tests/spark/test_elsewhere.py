@@ -12,7 +12,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
 AGREES = ["batch agrees", "slices agrees", "sql agrees", "stream agrees", "cache agrees"]
 DRIVER = Path(__file__).with_name("elsewhere.py")
 

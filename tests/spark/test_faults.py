@@ -26,7 +26,6 @@ KILLS = int(os.environ.get("CEPHEID_KILLS", "10"))
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("seed", range(SEED, SEED + -(-KILLS // len(KINDS))))
 def test_whatever_is_killed_every_match_is_written_once(tmp_path, seed):
     """Workers, the driver, its JVM, and a disk that is full for a while."""
@@ -41,7 +40,6 @@ def test_whatever_is_killed_every_match_is_written_once(tmp_path, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("seed", [SEED, SEED + 1])
 def test_a_cluster_whose_nodes_are_killed_writes_every_match_once(tmp_path, seed):
     """A node goes with its executor, its Python workers and what it has shuffled; another one comes after a while."""
@@ -79,7 +77,6 @@ def test_a_cluster_whose_nodes_are_killed_writes_every_match_once(tmp_path, seed
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")
 def test_two_drivers_on_one_checkpoint_write_every_match_once(tmp_path):
     """The second is started by mistake, while the first still runs: Spark's logs let one of them do a micro-batch."""
     feed = Feed(tmp_path, SEED, most=60)
