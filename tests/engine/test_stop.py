@@ -17,6 +17,7 @@ import pytest
 
 import cepheid
 from cepheid.engine import match_limits
+from cepheid.engine.kernels.compile import Kernel
 from cepheid.engine.kernels.stop import STOP, guarded, stop_flag, within_budget
 from cepheid.engine.precompile import load
 from cepheid.engine.search.runs import compressed
@@ -235,3 +236,17 @@ def test_a_process_survives_interrupts_of_kernels(engine: str) -> None:
     program = INTERRUPTED % (ENDLESS[engine], engine, engine)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "alive"), done.stderr
+
+
+def test_a_signal_while_a_kernel_hands_its_result_over_raises_what_its_handler_raised() -> None:
+    def interrupted(*_: Any) -> Any:
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    def broken(*_: Any) -> Any:
+        raise SystemError("bad argument to internal function")
+
+    for dispatcher, expected in ((interrupted, KeyboardInterrupt), (broken, SystemError)):
+        kernel = Kernel(lambda: None, {}, address=False)
+        kernel._dispatcher = dispatcher
+        with pytest.raises(expected):
+            kernel()

@@ -69,7 +69,14 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         if _interpreted.get():
             return self.py_func(*arguments)
-        return (self._for_python if self.address else self.dispatcher())(*arguments)
+        try:
+            return (self._for_python if self.address else self.dispatcher())(*arguments)
+        except SystemError as error:
+            # A signal handler raised while numba handed the result over: Python reports that as a fault of numba, and
+            # what the handler raised, such as KeyboardInterrupt, as its cause.
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
