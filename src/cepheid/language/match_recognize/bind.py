@@ -16,7 +16,7 @@ from cepheid.language.match_recognize import bound as b
 from cepheid.language.match_recognize import syntax as m
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.check import label_argument, labels_used
-from cepheid.language.match_recognize.dialects import DIALECTS
+from cepheid.language.match_recognize.dialects import DIALECTS, name_in_other_dialects
 from cepheid.language.match_recognize.functions import (
     CLOCKS,
     FUNCTIONS,
@@ -333,8 +333,10 @@ class _Binder:
             return
         own = find_function(call.name)
         if own is None or not own.user:
-            guess = closest(call.name, [*FUNCTIONS, *AGGREGATES, *NAVIGATIONS, *MATCH_FUNCTIONS])
-            hint = f"did you mean {guess}?" if guess else "register one with cepheid.function"
+            hint = name_in_other_dialects(call.name)
+            if hint is None:
+                guess = closest(call.name, [*FUNCTIONS, *AGGREGATES, *NAVIGATIONS, *MATCH_FUNCTIONS])
+                hint = f"did you mean {guess}?" if guess else "register one with cepheid.function"
             self.fail(f"no function '{call.name}'", call.name_span, "unknown-function", hint)
         if not own.least <= len(call.arguments) <= own.most:
             self.fail(f"{call.name} takes {own.least} to {own.most} arguments", call.span, "arguments")

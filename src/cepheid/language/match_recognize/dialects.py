@@ -90,6 +90,18 @@ DIALECTS: dict[str, Dialect] = {
 }
 
 
+def name_in_other_dialects(function: str) -> str | None:
+    """A hint for a function that some dialect knows by this name.
+
+    >>> name_in_other_dialects("arg_max")
+    "use max_by, or dialect='duckdb'"
+    """
+    for dialect, overrides in DIALECTS.items():
+        if function in overrides.functions:
+            return f"use {overrides.functions[function]}, or dialect='{dialect}'"
+    return None
+
+
 def known_dialect(given: object) -> str:
     """The name of a dialect, whatever its case.
 
