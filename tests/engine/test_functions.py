@@ -48,6 +48,16 @@ def test_engines_agree_on_conditions_between_events(condition: str, seed: int) -
     assert pairs(events, text, "sequence", time="at") == pairs(events, text, "reference", time="at")
 
 
+def test_a_length_of_time_beside_a_computed_instant_is_in_its_unit() -> None:
+    """Whatever the column of times counts, and also where that is not known."""
+    late = pa.table({"at": [1, 2], "type": ["A", "B"], "s": ["2026-01-01 00:00:00", "2026-01-01 00:04:00"]})
+    text = "PATTERN SEQ(A a, B b) WHERE timestamp_at(b.s, 'UTC') - timestamp_at(a.s, 'UTC') < {} minutes WITHIN 99"
+    text += " RETURN a.at AS x, b.at AS y"
+    for engine in ("reference", "auto"):
+        assert pairs(late, text.format(4), engine, time="at") == []
+        assert pairs(late, text.format(5), engine, time="at") == [(1, 2)]
+
+
 EVENTS = pa.table(
     {
         "ts": [1, 2, 3, 4, 5, 6],

@@ -258,8 +258,7 @@ class _Binder:
         """A length of time as a number: microseconds beside timestamps, else steps of the time column."""
         if not isinstance(node, s.Duration):
             return s.rebuild(node, lambda inner: self.steps(inner, beside))
-        names = {inner.name for inner in s.walk(beside) if isinstance(inner, s.Attribute)}
-        stamped = any(self.schema.type_of(name) in TIMES for name in names)
+        stamped = any(self.is_time(inner) for inner in s.walk(beside) if isinstance(inner, s.Attribute | s.Call))
         unit = "microseconds" if stamped else self.schema.time_unit
         if unit is None:
             hint = f"pass time_unit='ms' (or what '{self.schema.time}' counts), or write a plain number"
