@@ -73,9 +73,9 @@ fast: $(READY)
 
 test-all: $(READY) lint kernels security
 	CEPHEID_KILLS=100 $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
-	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine
+	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=all $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine/test_contract.py tests/engine
-	CEPHEID_TEST_PROFILE=compiled-thorough $(BIN)/pytest -n $(JOBS) tests/engine/test_contract.py tests/engine/test_drawn_expressions.py
+	CEPHEID_TEST_PROFILE=compiled-all $(BIN)/pytest -n $(JOBS) tests/engine/test_contract.py tests/engine/test_drawn_expressions.py
 
 # Properties first, then cells of the matrix in memory and on Spark; what is found is in build/verification.
 verify: $(READY) kernels

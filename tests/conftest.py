@@ -18,8 +18,9 @@ settings.register_profile(
 )
 settings.register_profile("plain", settings.get_profile("fast"), max_examples=4)
 settings.register_profile("compiled", settings.get_profile("fast"), max_examples=2)
-# Few queries and many streams (tests/contract/shapes.py), so that compiled cases are cheap, too.
-settings.register_profile("compiled-thorough", settings.get_profile("fast"), max_examples=2000, derandomize=False)
+# `make test-all`, which has an end: thousands of cases are for `make verify`, which draws new ones each time.
+settings.register_profile("all", settings.get_profile("fast"), max_examples=100, derandomize=False)
+settings.register_profile("compiled-all", settings.get_profile("fast"), max_examples=25, derandomize=False)
 settings.register_profile("hundreds", settings.get_profile("fast"), max_examples=500, derandomize=False)
 settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000, derandomize=False)
 settings.load_profile(os.environ.get("CEPHEID_TEST_PROFILE", "fast"))

@@ -32,7 +32,7 @@ def any_order(count: int) -> str:
 # --- what takes long or much, in a process of its own that is killed if it does not come back -------------------------
 
 # Seconds that each of them may take: fewer in `make test`.
-EACH = 1.0 if os.environ.get("CEPHEID_TEST_PROFILE") == "thorough" else 0.3
+EACH = 1.0 if os.environ.get("CEPHEID_TEST_PROFILE") in ("all", "thorough") else 0.3
 PROGRAM = """
 import json, resource, sys
 import pyarrow as pa
