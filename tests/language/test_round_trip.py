@@ -23,6 +23,7 @@ def parsed(expression: str) -> s.Expression | None:
 @example(s.Arithmetic("-", s.Literal(Decimal(-7)), s.Literal(Decimal(0))))
 @example(s.Attribute(s.Reference("a", s.Element.LAST), "LEN"))
 @example(s.Membership(s.Name("x"), s.Name("Hi-Tech")))
+@example(s.Equivalence((("user.id", s.Literal(2)),)))
 def test_expressions(node: s.Expression) -> None:
     again = parsed(f"({expression_text(node)})")
     assert again == node

@@ -40,6 +40,11 @@ READING_THE_TEXT = Section(
                 "                                                  ^ join two comparisons with AND, or write BETWEEN",
             ),
             Example(
+                "PATTERN SEQ(Login a, Payment b) WHERE [user.id > 2]",
+                "line 1, column 48: unexpected '>'",
+                "                                               ^ [...] tests for equal values; write the comparison with a variable: a.user.id > ...",
+            ),
+            Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE a.unit price > 3",
                 "line 1, column 46: unexpected 'price'",
                 "                                             ^^^^^ write a name with a space in backquotes: `unit price`",

@@ -130,7 +130,10 @@ def _misspelt(found: str | None, before: str) -> str | None:
 
 
 def _chained(text: str, start: int, found: str | None) -> str | None:
-    """A second comparison sign, as in 1 < a.x < 3."""
+    """A second comparison sign, as in 1 < a.x < 3, or one inside an equivalence test, as in [x > 3]."""
+    tested = re.search(r"\[\s*(?:[^][]*,)?\s*([\w.`]+)\s*$", text[:start])
+    if tested and found in ("<", "<=", ">", ">=", "≤", "≥", "!=", "<>", "≠"):
+        return f"[...] tests for equal values; write the comparison with a variable: a.{tested.group(1)} {found} ..."
     if found in ("<", "<=", ">", ">=", "=", "==", "≤", "≥") and text[:start].rstrip()[-1:].isalnum():
         return "join two comparisons with AND, or write BETWEEN"
     return None
