@@ -10,7 +10,6 @@ import importlib
 import logging
 from typing import TYPE_CHECKING
 
-from cepheid.api import Query, fit, forecast, live, match, query, why
 from cepheid.errors import (
     CepheidError,
     DataError,
@@ -22,8 +21,6 @@ from cepheid.errors import (
     TiesWarning,
     TimeoutReached,
 )
-from cepheid.language.functions import function
-from cepheid.pattern_query import FlinkQuery, RowQuery
 
 if TYPE_CHECKING:
     from cepheid import build as build
@@ -32,10 +29,12 @@ if TYPE_CHECKING:
     from cepheid import metrics as metrics
     from cepheid import plot as plot
     from cepheid import sql as sql
+    from cepheid.api import Query, fit, forecast, live, match, query, why
     from cepheid.files.read import read
     from cepheid.funnels import funnel
     from cepheid.language.build import any_of, event, seq
     from cepheid.language.expressions import attr, call, equivalent, var
+    from cepheid.language.functions import function
     from cepheid.model import (
         ByAttribute,
         ByHour,
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
         register_distribution,
     )
     from cepheid.paths import next_events, retention
+    from cepheid.pattern_query import FlinkQuery, RowQuery
     from cepheid.report.show import show
     from cepheid.runners.live_face import LiveFace as Live
     from cepheid.runners.spark.moving import read_checkpoint
@@ -104,8 +104,12 @@ __all__ = [
     "why",
 ]
 
-# Loaded on first use: a precise query needs neither the model's mathematics nor the builder.
-_LATER = dict.fromkeys(("any_of", "attr", "call", "equivalent", "event", "seq", "var"), "cepheid.build")
+# Loaded on first use: a precise query needs neither the model's mathematics nor the builder, and of the processes that
+# Spark starts for a stream only one needs a query.
+_LATER = dict.fromkeys(("Query", "fit", "forecast", "live", "match", "query", "why"), "cepheid.api")
+_LATER |= dict.fromkeys(("FlinkQuery", "RowQuery"), "cepheid.pattern_query")
+_LATER["function"] = "cepheid.language.functions"
+_LATER |= dict.fromkeys(("any_of", "attr", "call", "equivalent", "event", "seq", "var"), "cepheid.build")
 _LATER |= dict.fromkeys(
     (
         "ByAttribute",

@@ -12,7 +12,7 @@ from cepheid.engine.find import find
 from cepheid.language.bind import bind
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
-from cepheid.runners.many import events_of_each
+from cepheid.runners.events_of_each import events_of_each
 from cepheid.runners.pieces import Piece, can_cut, cut_by_time, found, key_hashes, pieces
 from strategies.queries import queries, streams
 

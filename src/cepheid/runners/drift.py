@@ -11,7 +11,7 @@ from cepheid.engine.data.table import EventTable, ordered
 from cepheid.errors import CepheidError, ModelWarning, warn
 from cepheid.plan.physical import Plan
 from cepheid.remembered import Remembered
-from cepheid.runners.many import events_of_each
+from cepheid.runners.events_of_each import events_of_each
 
 LOOKED_AT = 20_000  # events of a stream that are looked at together
 _EVENTS_BETWEEN_LOOKS = 400_000

@@ -18,9 +18,9 @@ from cepheid.language.forecasts import LEAST
 from cepheid.language.zones import zone_called, zone_info
 from cepheid.plan.options import Limits, PlanOptions
 from cepheid.plan.physical import Plan
+from cepheid.runners.events_of_each import events_of_each
 from cepheid.runners.languages import match_events
 from cepheid.runners.live_events import steps_of
-from cepheid.runners.many import events_of_each
 from cepheid.runners.stream.state import StreamStep
 from cepheid.runners.tables import as_local, is_spark, no_table
 from cepheid.runners.text import TextLanguage

@@ -24,9 +24,9 @@ from cepheid.language.pattern import edge, fewest, without
 from cepheid.plan.physical import Plan
 from cepheid.plan.python_calls import calls_user_functions
 from cepheid.runners.composition import lateness
+from cepheid.runners.events_of_each import types_of
 from cepheid.runners.live_dicts import FAR, instant_of, kinds_of
 from cepheid.runners.live_events import EventReader
-from cepheid.runners.many import types_of
 
 MOST_WAITING = 1_000  # events go to the search in tables of this size, whether or not they decide anything
 MANY_KEYS = 10_000  # of one component, before it is looked which of them the window has passed

@@ -17,7 +17,7 @@ from cepheid.engine.output.overlap import Ended
 from cepheid.plan.operators import Union
 from cepheid.plan.options import read_options
 from cepheid.plan.physical import Plan
-from cepheid.runners.many import events_of_each, with_type_codes
+from cepheid.runners.events_of_each import events_of_each, with_type_codes
 from cepheid.runners.options import BatchOptions
 from cepheid.runners.pieces import found, pieces
 from cepheid.runners.spark import pushdown

@@ -4,6 +4,8 @@ Whatever a task opens in the store costs some milliseconds in the JVM, used or n
 compiled for each variable in each micro-batch. So a shard with little state keeps it in the one variable that it
 reads and writes anyway, and maps are opened only by tasks that use them.
 
+The process that tells Spark of these variables loads this module: checksums, which need PyArrow, load where bytes do.
+
 Imported only when a stream is matched: it needs PySpark.
 """
 
@@ -17,7 +19,6 @@ from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcesso
 from pyspark.sql.types import BinaryType, LongType, StructType
 
 from cepheid.errors import DataError
-from cepheid.runners.checksums import CHECKPOINT, checked, is_older, with_checksum
 
 WITH_CLOCK = 16 << 10  # bytes of chunks that lie with the clock
 _NUMBER = StructType().add("number", LongType())  # schemas as objects: as text, each would go to the JVM to be read
@@ -62,6 +63,8 @@ class StateMap:
 
     def put(self, number: int, packed: bytes) -> None:
         """Puts bytes under a number."""
+        from cepheid.runners.checksums import with_checksum
+
         self.open().updateValue((number,), (with_checksum(packed, f"{self.name} {number}"),))
 
     def remove(self, number: int) -> None:
@@ -71,6 +74,7 @@ class StateMap:
 
 def stored(name: str, number: int, packed: bytes) -> bytes:
     """What lies in a map of the state store under a number; an error if it is not what was put there."""
+    from cepheid.runners.checksums import CHECKPOINT, checked, is_older
     from cepheid.runners.stream.idle_keys import are_codes  # the engine, without which Spark may ask what there is
 
     what = f"part {number} of '{name}' in the state of the checkpoint"
@@ -153,5 +157,7 @@ class StateChunks:
 
 def missing_chunk() -> DataError:
     """The clock names events that the store does not have."""
+    from cepheid.runners.checksums import CHECKPOINT
+
     message = "the checkpoint holds a state that cannot be read: some of its events are missing"
     return DataError(message, hint=CHECKPOINT)

@@ -23,7 +23,7 @@ from cepheid.engine.limits import check_limit
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.compressed import check_compressible
-from cepheid.runners.many import with_type_codes
+from cepheid.runners.events_of_each import with_type_codes
 from cepheid.runners.options import BatchOptions
 from cepheid.runners.pieces import pieces
 from cepheid.runners.results import assemble

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from functools import cache
 from math import lcm
+from typing import TYPE_CHECKING
 
-from cepheid.runners.options import SHARDS
-from cepheid.runners.spark.session import Session, parallelism
+if TYPE_CHECKING:
+    from cepheid.runners.spark.session import Session
 
 WORTH_PARTING = 3  # tasks that run at once, from which on each should have its part
 _32 = 0xFFFFFFFF
@@ -29,6 +30,8 @@ OPEN = 4 * lcm(*range(1, 41))  # the remainder of it tells that of each number u
 
 def shards_for(session: Session, asked: int | None) -> int:
     """The shards that were asked for, or as many as serve best with so many tasks at once."""
+    from cepheid.runners.spark.session import parallelism  # workers, which need neither this nor options, start lighter
+
     tasks = parallelism(session)
     return asked if asked is not None else even_shards(tasks) if tasks >= WORTH_PARTING else 1
 
@@ -58,6 +61,8 @@ def even_shards(partitions: int) -> int:
     >>> [even_shards(partitions) for partitions in (1, 2, 4, 8, 64)]
     [1, 6, 16, 16, 16]
     """
+    from cepheid.runners.options import SHARDS
+
     if partitions >= SHARDS:
         return SHARDS
     loads = [0] * partitions

@@ -15,7 +15,8 @@ from cepheid.engine.output.overlap import Ended
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundSummary
 from cepheid.plan.physical import Plan
-from cepheid.runners.many import QUERY, common_schema, with_type_codes
+from cepheid.runners.events_of_each import with_type_codes
+from cepheid.runners.many import QUERY, common_schema
 from cepheid.runners.options import BatchOptions
 from cepheid.runners.pieces import Piece, found, pieces
 from cepheid.runners.spark.batch import addressable, match_batch, relevant_events, spread, spread_as_asked

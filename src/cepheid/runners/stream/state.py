@@ -39,7 +39,7 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.checksums import decoded_state
 from cepheid.runners.drift import look_at_arrivals
-from cepheid.runners.many import events_of_each, types_of
+from cepheid.runners.events_of_each import events_of_each, types_of
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.budget import FAIL, SEARCH, TIME, Budget
 from cepheid.runners.stream.carried import Carried, Pending
