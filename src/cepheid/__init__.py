@@ -134,7 +134,7 @@ _LATER["funnel"] = "cepheid.funnels"
 _LATER["show"] = "cepheid.report.show"
 _LATER["Live"] = "cepheid.runners.live_face"
 _RENAMED = {"Live": "LiveFace"}
-_SUBMODULES = frozenset({"build", "examples", "flink", "metrics", "plot", "sql"})
+_SUBMODULES = frozenset({"api", "build", "examples", "flink", "metrics", "model", "plot", "sql"})
 
 # A library says nothing by itself: who wants to hear what runs adds a handler to the logger `cepheid`.
 logging.getLogger("cepheid").addHandler(logging.NullHandler())

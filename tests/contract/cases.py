@@ -90,7 +90,7 @@ def may_be_untrue(kind: str) -> bool:
 
 def bound_to(kind: str, query: s.QuerySyntax | str, schema: pa.Schema) -> BoundQuery:
     roles = {**(ROLES if is_imprecise(kind) else {}), **({"existence": "chance"} if may_be_untrue(kind) else {})}
-    return cepheid.api.Query(cepheid.query(query).syntax if isinstance(query, str) else query).bind(
+    return cepheid.Query(cepheid.query(query).syntax if isinstance(query, str) else query).bind(
         Schema.from_arrow(schema, **roles)
     )
 

@@ -86,7 +86,7 @@ def takes_every_kind_of_table(case: Case, engine: str) -> None:
     if may_be_untrue(case.kind):
         options |= {"existence": "chance"}
     names = [component.variable for component in bound.positives]
-    query = cepheid.api.Query(case.query)
+    query = cepheid.Query(case.query)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arrow = query.match(case.table, **options)
