@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -17,6 +18,7 @@ import pytest
 
 import cepheid
 from cepheid.engine import match_limits
+from cepheid.engine.kernels import stop
 from cepheid.engine.kernels.compile import Kernel
 from cepheid.engine.kernels.stop import STOP, guarded, stop_flag, within_budget
 from cepheid.engine.precompile import load
@@ -242,11 +244,40 @@ def test_a_signal_while_a_kernel_hands_its_result_over_raises_what_its_handler_r
     def interrupted(*_: Any) -> Any:
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
+    def nested(*_: Any) -> Any:
+        try:
+            interrupted()
+        except SystemError as error:
+            raise SystemError("returned a result with an exception set") from error
+
     def broken(*_: Any) -> Any:
         raise SystemError("bad argument to internal function")
 
-    for dispatcher, expected in ((interrupted, KeyboardInterrupt), (broken, SystemError)):
+    for dispatcher, expected in ((interrupted, KeyboardInterrupt), (nested, KeyboardInterrupt), (broken, SystemError)):
         kernel = Kernel(lambda: None, {}, address=False)
         kernel._dispatcher = dispatcher
         with pytest.raises(expected):
             kernel()
+
+
+@pytest.mark.parametrize("where", ["before it begins", "where it ends"])
+def test_a_search_whose_thread_runs_out_of_memory_does_not_hang(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(work: Callable[..., None], given: tuple[Any, ...]) -> int:
+        def runs(*given: Any) -> None:
+            if where == "where it ends":
+                work(*given)
+            raise MemoryError
+
+        return start_new_thread(runs, given)
+
+    def search() -> int:
+        if where == "where it ends":
+            raise MemoryError
+        return 1
+
+    start_new_thread = stop._thread.start_new_thread
+    monkeypatch.setattr(stop._thread, "start_new_thread", start)
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # Python tells of the thread
+    with pytest.raises(MemoryError):
+        guarded(search)()
+    assert STOP[0] == 0

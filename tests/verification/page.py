@@ -37,7 +37,8 @@ TABLES = {
     "Engines, by uncertainty": (("language", "engine"), "uncertainty"),
     "Tables in memory, by data": (("table",), "data"),
 }
-Tally = dict[str, Any]  # agrees, differs, refused: cases; reason: why the newest refused case is refused; since, commit
+Tally = dict[str, Any]
+Reasons = dict[str, dict[str, dict[str, int]]]  # why cases are refused, and how often: by table and place
 
 HEAD = """# What is verified
 
@@ -94,18 +95,15 @@ def add_cases(kept: dict[str, Tally], lines: Iterable[dict[str, Any]]) -> None:
         area |= {"last": line["at"][:10], "commit": line["commit"]}
 
 
-def add_cells(kept: dict[str, dict[str, Tally]], lines: Iterable[dict[str, Any]]) -> None:
-    """Adds cases of cells to the tables."""
+def add_reasons(kept: Reasons, lines: Iterable[dict[str, Any]]) -> None:
+    """Adds why cases of cells were refused."""
     for line in lines:
+        if line["state"] != "refused":
+            continue
         cell = Cell(*line["cell"])
         for title, (rows, column) in TABLES.items():
-            tally = kept.setdefault(title, {}).setdefault(place(cell, rows, column), {"since": line["at"]})
-            tally[line["state"]] = tally.get(line["state"], 0) + 1
-            tally |= {"last": line["at"], "commit": line["commit"]}
-            if line["state"] == "refused":
-                tally.pop("reason", None)  # of older records
-                reasons = tally.setdefault("reasons", {})
-                reasons[line["detail"]] = reasons.get(line["detail"], 0) + 1
+            reasons = kept.setdefault(title, {}).setdefault(place(cell, rows, column), {})
+            reasons[line["detail"]] = reasons.get(line["detail"], 0) + 1
 
 
 def place(cell: Cell, rows: tuple[str, ...], column: str) -> str:
@@ -113,38 +111,30 @@ def place(cell: Cell, rows: tuple[str, ...], column: str) -> str:
     return " | ".join([", ".join(getattr(cell, name) for name in rows), getattr(cell, column)])
 
 
-def reason_of(tally: Tally) -> str:
-    """Why most of the refused cases of a place are refused."""
-    reasons = tally.get("reasons") or {tally["reason"]: 1}
-    return str(max(reasons, key=lambda reason: (reasons[reason], reason)))
-
-
-def table_of(title: str, tallies: dict[str, Tally], kept: kept_cells.Kept) -> str:
+def table_of(title: str, refused: dict[str, dict[str, int]], kept: kept_cells.Kept) -> str:
     """A table of the page, with the reasons of refusals."""
     rows, column = TABLES[title]
-    left: dict[str, dict[str, int]] = defaultdict(dict)  # cells of each place that were not run
+    places: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for cell, counts in kept.items():
         row, _, head = place(cell, rows, column).partition(" | ")
-        left[row][head] = left[row].get(head, 0) + (not counts)
-    heads = list(dict.fromkeys(head for row in left.values() for head in row))
+        places[row][head] += counts
+        places[row][head]["not run"] += not counts
+    heads = list(dict.fromkeys(head for row in places.values() for head in row))
     lines = [f"| {' and '.join(rows)} | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     reasons: list[str] = []
-    for row, found in left.items():
+    for row, found in places.items():
         shown = []
         for head in heads:
-            if head not in found:
-                shown.append("")
-                continue
-            tally = tallies.get(f"{row} | {head}", {})
-            number = f"{tally.get('agrees', 0):,}"
-            if not found[head] and "agrees" not in tally and "differs" not in tally:
-                number = "-"
-                reasons.append(f"{row}, {head}: {reason_of(tally)}")
-            shown.append(
-                number
-                + (f" ({tally['differs']} differ)" if "differs" in tally else "")
-                + (f" ({found[head]} left)" if found[head] else "")
-            )
+            counts = found.get(head, Counter())
+            only_refused = counts["refused"] and not (counts["agrees"] or counts["differs"] or counts["not run"])
+            if only_refused:
+                known = refused.get(f"{row} | {head}", {})
+                told = max(known, key=lambda reason: (known[reason], reason), default="the reason was not recorded")
+                reasons.append(f"{row}, {head}: {told}")
+            number = "-" if only_refused else f"{counts['agrees']:,}"
+            number += f" ({counts['differs']} differ)" if counts["differs"] else ""
+            number += f" ({counts['not run']} left)" if counts["not run"] else ""
+            shown.append(number if head in found else "")
         lines.append(f"| {row} | {' | '.join(shown)} |")
     listed = "".join(f"- {reason}\n" for reason in sorted(reasons))
     return f"\n### {title}\n\n" + "\n".join(lines) + "\n" + (f"\nRefused:\n\n{listed}" if listed else "")
@@ -208,7 +198,7 @@ def page_of(kept: dict[str, Any], by_cell: kept_cells.Kept, mutations: dict[str,
         text += f"| {' | '.join([*shown, tally['since'], tally['last'], tally['commit']])} |\n"
     text += mutations_of(mutations) + MATRIX + runners_of(by_cell)
     for title in TABLES:
-        text += table_of(title, kept["cells"].get(title, {}), by_cell)
+        text += table_of(title, kept["reasons"].get(title, {}), by_cell)
     return text
 
 
@@ -219,7 +209,7 @@ def main() -> None:
     record = parser.parse_args().record
     kept = read_kept()
     add_cases(kept["areas"], lines_of(record / "cases.jsonl"))
-    add_cells(kept["cells"], lines_of(record / "cells.jsonl"))
+    add_reasons(kept["reasons"], lines_of(record / "cells.jsonl"))
     for name, seed in kept["seeds"].items():
         seeds = [line["seed"] for line in lines_of(record / f"{name}.jsonl")]
         kept["seeds"][name] = max(seed, *seeds, 0)

@@ -42,8 +42,8 @@ def lines_of(record: Path) -> list[Line]:
 
 
 def read_kept() -> dict[str, Any]:
-    """What earlier sessions added up: areas, tables of cells, and the last seeds."""
-    empty: dict[str, Any] = {"areas": {}, "cells": {}, "seeds": {}}
+    """What earlier runs added up: areas, why cases of cells are refused, and the last seeds."""
+    empty: dict[str, Any] = {"areas": {}, "reasons": {}, "seeds": {}}
     return empty | (json.loads(KEPT.read_text()) if KEPT.exists() else {})
 
 

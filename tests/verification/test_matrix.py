@@ -47,12 +47,12 @@ def test_the_record_goes_on() -> None:
     slow = {**line, "property": "q", "processor": 120.0}
     assert cases_of_next_round(area, [line, slow]) == {"p": 160, "q": 50}
     assert cases_of_next_round(area, [line, {**slow, "processor": 12_000.0}])["q"] == FEWEST
-    kept: dict[str, Any] = {"areas": {}, "cells": {}}
+    kept: dict[str, Any] = {"areas": {}, "reasons": {}}
     page.add_cases(kept["areas"], [{**line, "at": "2026-01-02 03:04", "commit": "c"}] * 2)
     cell = {"cell": Cell(), "at": "2026-01-02", "commit": "c", "detail": "", "state": "agrees"}
     refused = {"state": "refused", "detail": "why"}
     lines = [cell, *({**cell, "cell": Cell(engine="queues", data=data), **refused} for data in DATA)]
-    page.add_cells(kept["cells"], lines)
+    page.add_reasons(kept["reasons"], lines)
     by_cell: kept_cells.Kept = {each: Counter() for each in cells() if each.uncertainty == "none"}
     kept_cells.add(by_cell, lines)
     text = page.page_of(json.loads(json.dumps(kept)), by_cell, {})

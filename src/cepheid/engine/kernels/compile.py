@@ -73,10 +73,14 @@ class Kernel:
             return (self._for_python if self.address else self.dispatcher())(*arguments)
         except SystemError as error:
             # A signal handler raised while numba handed the result over: Python reports that as a fault of numba, and
-            # what the handler raised, such as KeyboardInterrupt, as its cause.
-            if error.__cause__ is None:
+            # what the handler raised, such as KeyboardInterrupt, as its cause. Where one call of C contains another,
+            # the cause may be such a fault itself.
+            raised: BaseException = error
+            while isinstance(raised, SystemError) and raised.__cause__ is not None:
+                raised = raised.__cause__
+            if raised is error:
                 raise
-            raise error.__cause__ from None
+            raise raised from None
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__

@@ -13,6 +13,7 @@ from __future__ import annotations
 import _thread
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
@@ -107,43 +108,60 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _run_beside(function: Callable[..., Any], arguments: tuple[Any, ...], budget: Budget) -> Any:
-    result: list[Any] = []
-    failure: list[BaseException] = []
-    finished = threading.Event()
-    context = copy_context()
+class _Sign:
+    """Lives as long as the thread that it is handed to."""
 
-    def work() -> None:
+    __slots__ = ("__weakref__",)
+
+
+def _run_beside(function: Callable[..., Any], arguments: tuple[Any, ...], budget: Budget) -> Any:
+    # All is made before the thread starts: one that is out of memory can neither append to a list nor set an Event.
+    done, value, failure = range(3)
+    outcome: list[Any] = [False, None, None]
+    finished = _thread.allocate_lock()
+    finished.acquire()
+    context, release = copy_context(), finished.release
+    handed = [(_Sign(),)]
+    lives = weakref.ref(handed[0][0])
+
+    def work(sign: _Sign) -> None:
+        del sign  # the thread has it still
         try:
             context.run(_beside.set, True)
-            result.append(context.run(function, *arguments))
+            outcome[value] = context.run(function, *arguments)
+            outcome[done] = True
         except BaseException as error:
-            failure.append(error)
+            outcome[failure] = error
         finally:
-            finished.set()
+            release()
 
     started: list[int] = []
     try:
         # One call that cannot be interrupted half way: the thread runs if and only if the list says so.
-        started.extend(map(_thread.start_new_thread, (work,), ((),)))
-        while not finished.wait(EVERY):
+        started.extend(map(_thread.start_new_thread, (work,), handed))
+        handed.clear()
+        while not finished.acquire(timeout=EVERY) and lives() is not None:
             check_budget(budget)
     except BaseException:
+        handed.clear()
         if started:
-            _stop(finished)
+            _stop(finished, lives)
         raise
-    if failure:
-        raise failure[0]
-    return result[0]
+    if outcome[failure] is not None:
+        raise outcome[failure]
+    if not outcome[done]:
+        raise MemoryError("a search ended for want of memory")
+    return outcome[value]
 
 
-def _stop(finished: threading.Event) -> None:
+def _stop(finished: _thread.LockType, lives: weakref.ref[_Sign]) -> None:
     """Raises the flag until the kernel has returned; further interrupts are held back until then."""
     STOP[0] = 1
     try:
-        while not finished.is_set():
+        while lives() is not None:
             with suppress(KeyboardInterrupt):
-                finished.wait()
+                if finished.acquire(timeout=EVERY):
+                    break
     finally:
         STOP[0] = 0
 
@@ -171,4 +189,6 @@ def in_the_background(work: Callable[[], T]) -> T:
         check_budget()
     if failure:
         raise failure[0]
+    if not result:
+        raise MemoryError("a compilation ended for want of memory")
     return result[0]
