@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import hypothesis.strategies as st
@@ -59,6 +60,11 @@ QUERIES = [
     "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) {{ {keys} }} WITHIN 5",
     "PATTERN SEQ(A a, B b) WHERE {keys} WITHIN 4 EVENTS",
     "PATTERN SEQ(A a, B b) WHERE {keys} WITHIN 6 OUTPUT NON-OVERLAP",
+    "PATTERN SEQ(A a, B+ b[]) WHERE {keys} WITHIN 6 OUTPUT NON-OVERLAP",
+    "PATTERN SEQ(A a, (B b | C c), D? d) WHERE {keys} WITHIN 6 OUTPUT NON-OVERLAP",
+    "PATTERN SEQ(A a, !(C c), B b) WHERE {keys} WITHIN 4 EVENTS OUTPUT NON-OVERLAP",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) {{ {keys} }} WITHIN 6 OUTPUT NON-OVERLAP",
+    "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) {{ {keys} }} WITHIN 5 OUTPUT NON-OVERLAP",
     "PATTERN SEQ(A a, B+ b[]) WHERE {keys} WITHIN 5 OUTPUT MAXIMAL",
     "PATTERN SEQ(A a, B? b, C c) WHERE {keys} WITHIN 6 OUTPUT MAXIMAL",
     "PATTERN ANY(A, B) a WHERE a.x > 0",
@@ -206,6 +212,30 @@ def batch_of(queries: Any, table: pa.Table) -> pa.Table:
 def test_live_finds_what_a_batch_finds(data: Any, queries: Any, table: pa.Table, delay: int) -> None:
     incremental_shard.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
     assert rows_of(found_live(data, queries, table, delay)) == rows_of([batch_of(queries, table)])
+
+
+@given(
+    st.data(), st.sampled_from([*QUERIES, *QUERIES, *TOTALS, *LOSSY]), keyed_streams(), st.sampled_from([0, 0, 1, 3])
+)
+def test_tables_in_order_find_what_a_batch_finds(data: Any, text: str, table: pa.Table, delay: int) -> None:
+    """One query and tables in the order of time, which kernels read as they are; dicts in between, now and then."""
+    keys = data.draw(st.sampled_from(["id", "k", "id, k"]))
+    query = text.format(keys=f"[{keys}]", by=keys.split(", ")[0])
+    incremental_shard.LEAST = data.draw(st.sampled_from([1, 4, 2000]))
+    cuts = data.draw(st.lists(st.integers(0, table.num_rows), max_size=5).map(sorted))
+    live, found = opened(query, table, delay), []
+    for low, high in pairwise([0, *cuts, table.num_rows]):
+        piece = table.slice(low, high - low)
+        match data.draw(st.integers(0, 7)):
+            case 0:
+                live = opened(query, table, delay, live.save())
+            case 1:
+                found += [pa.Table.from_pylist(live.send(row), live.schema) for row in piece.to_pylist()]
+                continue
+        found.append(live.send(piece))
+    last = live.finish()
+    found.append(last if isinstance(last, pa.Table) else pa.Table.from_pylist(last, live.schema))
+    assert rows_of(found) == rows_of([batch_of(query, table)])
 
 
 @drawn_streams

@@ -73,22 +73,21 @@ def fill(runners: list[str], minutes: float, record: Path) -> None:
             mine.sort(key=lambda cell: done[cell])  # stable: drawn order among equals
             with runner_of(name) as run:
                 count: Counter[str] = Counter()
+                left = {cell for cell in mine if done[cell] == 0}
                 for cell in mine:
                     if time.monotonic() > deadline:
                         break
                     seed += 1
                     outcome = run_cell(cell, seed, run)
                     count[outcome.state] += 1
+                    left.discard(cell)
                     line = {"cell": cell, "seed": seed, "commit": at, "at": time.strftime("%Y-%m-%d", time.gmtime())}
                     line |= {"state": outcome.state, "detail": outcome.detail, "rows": outcome.matches}
                     kept.write(json.dumps(line) + "\n")
                     kept.flush()
                     if outcome.state == "differs":
                         print(outcome.detail, flush=True)
-            print(
-                f"{name}: {dict(count)}, {sum(done[cell] == 0 for cell in mine) - sum(count.values())} cells left",
-                flush=True,
-            )
+            print(f"{name}: {dict(count)}, {len(left)} cells left", flush=True)
 
 
 def main() -> None:

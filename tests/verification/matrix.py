@@ -159,12 +159,14 @@ def model_of(integer_times: bool) -> cepheid.Model:
 
 
 BEGIN = datetime(2026, 3, 8, 6, 50, tzinfo=UTC)  # New York's clocks are put forward ten minutes later
+MOST_EVENTS = {"imprecise": 10, "existence": 13}  # the reference goes through all worlds
 EXTREMES = (-(2**63), 2**63 - 1, -1, 0, 1, 2**53 + 1, None)
 
 
 def drawn_events(rng: random.Random, cell: Cell, names: dict[str, str]) -> pa.Table:
     """Events in the order of their times, which differ unless ties are asked for; the last ones belong to nothing."""
-    number = 0 if cell.data == "empty" else rng.randint(8, 18)
+    most = MOST_EVENTS.get(cell.uncertainty, 18)
+    number = 0 if cell.data == "empty" else rng.randint(most // 2, most)
     minutes: list[int] = []
     for _ in range(number):
         step = rng.choice([0, 1, 1, 2]) if cell.data == "ties" else rng.choice([1, 1, 1, 2])

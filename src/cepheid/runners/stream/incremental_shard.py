@@ -447,8 +447,8 @@ class Resident:
 
     @cached_property
     def blocks(self) -> BlockRows | None:
-        """What makes small results, where there is one query."""
-        rows = self.rows_of[0] if len(self.step.plans) == 1 else None
+        """What makes small results, where there is one query, and it reports whatever its search finds."""
+        rows = self.rows_of[0] if len(self.step.plans) == 1 and not self.carrying else None
         return None if rows is None else BlockRows(rows, self.cores[0].sized)
 
     def small_table(self) -> pa.Table | None:
