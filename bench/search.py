@@ -100,6 +100,8 @@ def timed(call: Callable[[], Any], seconds: float) -> tuple[float, str, int, int
     except (cepheid.CepheidError, MemoryError) as error:
         why = (str(error) or "MemoryError").splitlines()[0][:90]
         return time.process_time() - begin, f"refused: {why}", 0, 0
+    except Exception as error:  # a fault, such as what numba makes of a lack of memory: listed at the end
+        return time.process_time() - begin, f"fault: {type(error).__name__}: {error}"[:90], 0, 0
     taken = time.process_time() - begin
     if isinstance(found, int):
         return taken, "done", found, 0
@@ -158,7 +160,11 @@ def spread(title: str, values: Sequence[float]) -> str:
 
 def report(found: Sequence[Growth]) -> None:
     """Prints the spread of what was seen, the slowest, and what grows steeply."""
-    seen = [each.once for each in found if not each.once.outcome.startswith("refused")]
+    seen = [each.once for each in found if not each.once.outcome.startswith(("refused", "fault"))]
+    for each in found:
+        for one in (each.once, each.twice):
+            if one.outcome.startswith("fault"):
+                print(f"seed {one.seed}, {one.events} events: {one.outcome}")
     print(f"\n{len(found)} drawn:", dict(Counter(each.once.outcome.partition(":")[0] for each in found)))
     for kind in ("", *KINDS):
         these = [each for each in seen if each.kind.startswith(kind)]

@@ -220,7 +220,8 @@ def test_live_finds_what_a_batch_finds(data: Any, queries: Any, table: pa.Table,
 def test_tables_in_order_find_what_a_batch_finds(data: Any, text: str, table: pa.Table, delay: int) -> None:
     """One query and tables in the order of time, which kernels read as they are; dicts in between, now and then."""
     keys = data.draw(st.sampled_from(["id", "k", "id, k"]))
-    query = text.format(keys=f"[{keys}]", by=keys.split(", ")[0])
+    query: Any = text.format(keys=f"[{keys}]", by=keys.split(", ")[0])
+    query = {"one": query} if data.draw(st.integers(0, 3)) == 0 else query
     incremental_shard.LEAST = data.draw(st.sampled_from([1, 4, 2000]))
     cuts = data.draw(st.lists(st.integers(0, table.num_rows), max_size=5).map(sorted))
     live, found = opened(query, table, delay), []

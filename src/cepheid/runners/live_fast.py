@@ -446,10 +446,10 @@ class FastDoor:
         found, closed = resident.of_queries(found), self._closed_buckets() if resident.carrying else ()
         if not found and not closed:
             return self.nothing if as_table else []
-        if as_table and len(found) == len(resident.shipments) == 1:
+        if as_table and found and resident.tells_as_found:
             ((number, results),) = found
             batch = resident.batch_of(number, results)
-            if batch is not None and not closed:
+            if batch is not None:
                 return pa.Table.from_batches([batch], self.result)
         if not as_table and self.dict_rows is not None and not closed:
             rows = self.dict_rows.rows(resident.log, found)

@@ -445,10 +445,15 @@ class Resident:
             found.append(own if own is not None and own.fits else None)
         return found
 
+    @property
+    def tells_as_found(self) -> bool:
+        """Are matches rows of the result as the search finds them: do no others decide on them, and has it no name?"""
+        return len(self.step.plans) == 1 and self.step.shipments[0].name is None and not self.carrying
+
     @cached_property
     def blocks(self) -> BlockRows | None:
-        """What makes small results, where there is one query, and it reports whatever its search finds."""
-        rows = self.rows_of[0] if len(self.step.plans) == 1 and not self.carrying else None
+        """What makes small results, where matches are told as they are found."""
+        rows = self.rows_of[0] if self.tells_as_found else None
         return None if rows is None else BlockRows(rows, self.cores[0].sized)
 
     def small_table(self) -> pa.Table | None:
