@@ -13,8 +13,9 @@ import cepheid
 from cepheid.engine.data.matches import Chosen, Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
+from cepheid.engine.kernels.stop import STOP
 from cepheid.engine.output.closed import can_close
-from cepheid.engine.output.maximal import maximal
+from cepheid.engine.output.maximal import CONTAINED, KEPT, OPEN, among_holders, largest, maximal
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from strategies.agreement import bound_to, everything
@@ -78,3 +79,17 @@ def test_no_kept_match_is_part_of_another(drawn: list[tuple[set[int], set[int]]]
         )
 
     assert kept == [match for match in range(len(drawn)) if not contained(match)]
+
+
+def test_comparing_matches_is_stopped_where_the_flag_says_so() -> None:
+    """There may be millions of them with thousands of events each: the kernels look at the flag at every match."""
+    rows, begins = np.array([0, 1, 2, 0, 2], np.int64), np.array([[0, 1, 3], [3, 4, 5]], np.int64)
+    by_size, judged = np.array([0, 1]), np.full(2, OPEN, np.int64)
+    assert among_holders(rows, begins, by_size, 0, 3).tolist() == [KEPT, CONTAINED]
+    assert largest(rows, begins, by_size, 3, judged).tolist() == [True, False]
+    STOP[0] = 1
+    try:
+        assert among_holders.__wrapped__(rows, begins, by_size, 0, 3).tolist() == [OPEN, OPEN]  # type: ignore[attr-defined]
+        assert largest.__wrapped__(rows, begins, by_size, 3, judged).tolist() == [True, True]  # type: ignore[attr-defined]
+    finally:
+        STOP[0] = 0

@@ -8,7 +8,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 
 import cepheid
 from cepheid.engine.choose import make_plan
@@ -113,7 +113,11 @@ def test_row_order_is_that_of_a_column_of_row_numbers(query: Any, events: pa.Tab
 def test_live_takes_the_order_in_which_events_come(data: Any, query: Any, events: pa.Table, delay: int) -> None:
     asked = cepheid.Query(query)
     options: dict[str, Any] = {"engine": "reference", "tiebreak": "row"}
-    live = asked.live(events.schema, delay=delay, **options)
+    try:
+        live = asked.live(events.schema, delay=delay, **options)
+    except cepheid.CepheidError as error:
+        assume("cannot run live" not in str(error))  # such as windows that count the events of keys that ANY lacks
+        raise
     found, came = [], []
     for batch in in_batches(data.draw, events, delay):
         came.append(batch)

@@ -136,6 +136,9 @@ def query_trees(draw: Draw[Any]) -> s.QuerySyntax:
         draw(_returns),
         draw(_outputs),
     )
+    # A variable that is a group anywhere is one everywhere.
+    groups = {place.variable for place in places if place.kleene}
+    assume(all(place.kleene for place in places if place.variable in groups))
     # A bare word that is mentioned as a variable is one: see parse.
     mentioned = s.mentioned_words(query)
     bare = [place for place in query.components if not place.named and not place.any]

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ ATTEMPTS = 3
 def session_for(runner: str) -> Iterator[OnSpark]:
     """A session as users have it, in a zone whose clocks are put, and the function that runs cells in it."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "300")
     logging.getLogger("SQLQueryContextLogger").disabled = True  # it prints the errors that we read
     folder = Path(tempfile.mkdtemp())

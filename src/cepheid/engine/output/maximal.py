@@ -14,7 +14,8 @@ from cepheid.engine.data.candidates import partitions as by_equivalence
 from cepheid.engine.data.candidates import passed_at, rank_within
 from cepheid.engine.data.matches import MISSING, NEVER, Matches
 from cepheid.engine.data.table import EventTable, times_of
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
+from cepheid.engine.kernels.stop import briefly, stop_flag
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
@@ -115,9 +116,10 @@ def _maximal_groups(matches: Matches) -> npt.NDArray[np.bool_]:
     totals = -totals.astype(np.int16) if totals.max() < 2**15 else -totals
     by_size, events = np.argsort(totals, kind="stable"), int(rows.max(initial=0)) + 1
     fewest = int(np.argmin(np.where((sizes > 0).all(axis=0), sizes.sum(axis=0), len(rows) + 1)))
-    judged = among_holders(rows, begins, by_size, fewest, events)
-    if (judged == OPEN).any():
-        return np.asarray(largest(rows, begins, by_size, events, judged))
+    with briefly(number < FEW_HOLDERS):
+        judged = among_holders(rows, begins, by_size, fewest, events)
+        if (judged == OPEN).any():
+            return np.asarray(largest(rows, begins, by_size, events, judged))
     return np.asarray(judged == KEPT)
 
 
@@ -148,7 +150,7 @@ def contains(rows: Int64s, begins: Int64Rows, large: int, small: int) -> bool:
     return True
 
 
-@kernel
+@search_kernel
 def among_holders(rows: Int64s, begins: Int64Rows, by_size: Int64s, place: int, events: int) -> Int64s:
     """Which matches no other one contains, judged by the holders of the first event of one place, largest first.
 
@@ -171,6 +173,8 @@ def among_holders(rows: Int64s, begins: Int64Rows, by_size: Int64s, place: int, 
             holding[free[rows[index]]] = match
             free[rows[index]] += 1
     for match in range(number):
+        if stop_flag() != 0:
+            break
         if begins[match, place] == begins[match, place + 1]:
             continue
         size, event = begins[match, places] - begins[match, 0], rows[begins[match, place]]
@@ -187,7 +191,7 @@ def among_holders(rows: Int64s, begins: Int64Rows, by_size: Int64s, place: int, 
     return judged
 
 
-@kernel
+@search_kernel
 def largest(rows: Int64s, begins: Int64Rows, by_size: Int64s, events: int, judged: Int64s) -> Bools:
     """Which matches no other one contains, where some are still to be judged.
 
@@ -212,6 +216,8 @@ def largest(rows: Int64s, begins: Int64Rows, by_size: Int64s, events: int, judge
                 free[code] += 1
     kept = np.ones(number, np.bool_)
     for match in range(number):
+        if stop_flag() != 0:
+            break
         if judged[match] != OPEN:
             kept[match] = judged[match] == KEPT
             continue
@@ -226,7 +232,7 @@ def largest(rows: Int64s, begins: Int64Rows, by_size: Int64s, events: int, judge
             continue
         for index in range(starts[rarest], starts[rarest + 1]):
             other = holding[index]
-            if begins[other, places] - begins[other, 0] <= size:
+            if begins[other, places] - begins[other, 0] <= size or stop_flag() != 0:
                 break
             if contains(rows, begins, other, match):
                 kept[match] = False
