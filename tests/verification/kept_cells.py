@@ -2,6 +2,7 @@
 
 A line is for all kinds of data of a cell: `query text | auto | rows | none | pyarrow | local: 3a 1a2r . ...`, in the
 order of `DATA`. Of the cases of a cell, `3a` agree, `2r` are refused and `1d` differ; `.` is a cell that was not run.
+Cases that differ are forgotten when a later one agrees.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ def add(kept: Kept, lines: Iterable[dict[str, Any]]) -> None:
     for line in lines:
         if (cell := Cell(*line["cell"])) in kept:
             kept[cell][line["state"]] += 1
+            if line["state"] == "agrees":
+                kept[cell].pop("differs", None)
 
 
 def write(kept: Kept, file: Path = FILE) -> None:

@@ -94,6 +94,8 @@ def test_what_became_of_cells_is_kept(tmp_path: Path) -> None:
     again = kept_cells.read(tmp_path / "cells.txt")
     assert again == kept
     assert again[Cell(data="ties")] == Counter(refused=2, differs=1)
+    kept_cells.add(again, [{"cell": Cell(data="ties"), "state": "agrees"}])
+    assert again[Cell(data="ties")] == Counter(refused=2, agrees=1)
 
 
 def test_a_failure_is_kept_with_its_command(tmp_path: Path) -> None:
