@@ -71,8 +71,11 @@ check: tools
 fast: $(READY)
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) -m "not slow and not spark" $(FAST)
 
+# Tests of Spark have processes of their own: their JVM has to start in the zone that they are for. Those of pages need
+# Chromium and its driver.
 test-all: $(READY) lint kernels security
-	CEPHEID_KILLS=100 $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
+	$(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine --ignore=tests/spark
+	CEPHEID_KILLS=100 $(BIN)/pytest -n $(JOBS) -m "" tests/spark
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=all $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine/test_contract.py tests/engine
 	CEPHEID_TEST_PROFILE=compiled-all $(BIN)/pytest -n $(JOBS) tests/engine/test_contract.py tests/engine/test_drawn_expressions.py

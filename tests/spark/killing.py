@@ -67,6 +67,7 @@ for _ in range(100):
         break
     except StreamingQueryException:
         print("failed", flush=True)
+        time.sleep(0.5)  # or all attempts are made while the disk is full
 """
 
 
@@ -142,7 +143,7 @@ class Driver:
         """Waits till the stream has seen all; gives the events that it was given."""
         given = self.feed.end()
         self.wait_for(lambda: "finished" in self.told())
-        assert "finished" in self.told(), (self.folder / "errors").read_text()[-2000:]
+        assert "finished" in self.told(), f"{self.told()} {(self.folder / 'errors').read_text()[-2000:]}"
         return given
 
     def victims(self, kind: str) -> list[int]:
