@@ -350,7 +350,7 @@ def add_end(door: Int64s, time: int, query: int) -> None:
     ends = int64_rows(door[ENDS_AT], door[ENDS_ROOM], 2)
     ends[door[ENDS_LAST], 0], ends[door[ENDS_LAST], 1] = time, query
     door[ENDS_LAST] += 1
-    door[DUE] = ends[door[ENDS_FIRST], 0] + door[DELAY]
+    door[DUE] = min(door[DUE], time + door[DELAY])  # the window of another query's first event may pass before
 
 
 @kernel
