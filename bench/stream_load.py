@@ -6,6 +6,7 @@ are counted beside those of a batch over the events that count.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections import Counter
@@ -190,13 +191,12 @@ def on_spark(load: Load) -> Books:
         "local[2]", **{"spark.driver.memory": "2g", "spark.sql.streaming.numRecentProgressUpdates": 1000}
     )
     with tempfile.TemporaryDirectory() as folder:
-        for number, batch in enumerate(load.batches):
-            pq.write_table(batch, Path(folder) / f"{number:05}.parquet")
         end = load.batches[0].slice(0, 1).set_column(0, COLUMNS.field("ts"), pa.array([END]))
-        kinds = pa.array(["end"])
-        pq.write_table(
-            end.set_column(4, COLUMNS.field("type"), kinds), Path(folder) / f"{len(load.batches):05}.parquet"
-        )
+        end = end.set_column(4, COLUMNS.field("type"), pa.array(["end"]))
+        for number, batch in enumerate([*load.batches, end]):
+            file = Path(folder) / f"{number:05}.parquet"
+            pq.write_table(batch, file)
+            os.utime(file, (1_700_000_000 + number,) * 2)  # Spark reads files in the order of their milliseconds
         schema = "ts long, id long, x long, n long, type string"
         stream = session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(folder)
         result = cepheid.match(stream, {NAME: load.text}, delay=load.delay, **({"dedupe": "n"} if load.delay else {}))

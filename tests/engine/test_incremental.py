@@ -406,3 +406,12 @@ def test_a_live_query_explains_how_it_is_searched() -> None:
     assert "because its conditions compare texts" in texts
     read = {**both, "above": "PATTERN SEQ(plain a, plain b) FROM plain WITHIN 20"}
     assert cepheid.live(read, schema).explain().count("incremental: a call searches the keys") == 2
+
+
+def test_what_overlaps_the_last_match_hides_no_other_that_any_component_may_begin() -> None:
+    rows = [(7, "A"), (8, "B"), (9, "A"), (9, "B"), (11, "A")]
+    events = [{"ts": time, "type": kind, "event": n} for n, (time, kind) in enumerate(rows)]
+    schema, text = {"ts": int, "type": str, "event": int}, "PATTERN AND(A a, B b) WITHIN 5 OUTPUT NON-OVERLAP"
+    live = cepheid.live(text, schema, tiebreak="event")
+    found = [match for event in events for match in live.send(event)] + live.finish()
+    assert [(match["a"]["event"], match["b"]["event"]) for match in found] == [(0, 1), (2, 3)]

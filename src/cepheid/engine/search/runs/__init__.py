@@ -118,7 +118,7 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed
     pruning = bool(prepared.plan.options.get("non_overlapping", False)) and _can_prune(prepared, mode)
     may_begin = prepared.plan.options.may_begin
     if pruning and may_begin is not None:  # what begins no later than the last reported match ended overlaps it
-        prepared.events.facts[BEGINS, ~may_begin[prepared.candidates.rows]] &= ~1
+        prepared.events.facts[BEGINS, ~may_begin[prepared.candidates.rows]] = 0
     widths = prepared.widths if merging else prepared.widths._replace(key=0)
     found: tuple[Listed, Int64Rows, Int64Rows, Int64s] = scan(
         prepared.events,
