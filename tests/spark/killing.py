@@ -65,8 +65,8 @@ for _ in range(100):
                 query.stop()
                 print("finished", flush=True)
         break
-    except StreamingQueryException:
-        print("failed", flush=True)
+    except StreamingQueryException as error:
+        print("failed", str(error)[:300], flush=True)
         time.sleep(0.5)  # or all attempts are made while the disk is full
 """
 
