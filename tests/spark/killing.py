@@ -52,6 +52,8 @@ threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
 folder, text, master, settings = Path(sys.argv[1]), sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 session = start_session(master, **{"spark.local.dir": str(folder / "local"), **settings})
 session.sparkContext.setLogLevel("OFF")
+# Snappy is unpacked when it is first used. If the disk is full then, its class is broken for as long as the JVM lives.
+session.read.schema("ts long").parquet(str(folder / "in")).agg({"ts": "max"}).collect()
 df = session.readStream.schema("ts long, type string, id long, x long").option("maxFilesPerTrigger", 1)
 result = cepheid.match(df.parquet(str(folder / "in")), {"absent": text}, delay=20, shards=2)
 writer = result.writeStream.format("parquet").option("path", str(folder / "out"))
@@ -66,7 +68,8 @@ for _ in range(100):
                 print("finished", flush=True)
         break
     except StreamingQueryException as error:
-        print("failed", str(error)[:300], flush=True)
+        causes = [line for line in str(error).splitlines() if "Exception" in line or "Error" in line]
+        print("failed", *causes[:9], sep="\\n  ", flush=True)
         time.sleep(0.5)  # or all attempts are made while the disk is full
 """
 
