@@ -263,6 +263,7 @@ def replaced(mutation: Mutation) -> set[Place]:
     name = mutation.module.removeprefix("src/").removesuffix(".py").removesuffix("/__init__")
     importlib.import_module(name.replace("/", "."))  # engines are loaded when they are first used
     found = set()
+    gc.unfreeze()  # conftest.py freezes what is imported by then, and what is frozen is not listed
     for each in gc.get_objects():
         if isinstance(each, FunctionType) and (code := changed.get(place := place_of(each.__code__))) is not None:
             each.__code__ = code
