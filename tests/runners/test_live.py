@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import hypothesis.strategies as st
@@ -222,6 +223,16 @@ def test_every_kind_of_table_and_single_events() -> None:
     numbers = live.numbers
     assert (numbers.events, numbers.late, numbers.matches, numbers.retained, numbers.watermark) == (3, 0, 1, 2, 3)
     assert numbers.state_bytes > 0
+
+
+def test_a_schema_of_types_of_python() -> None:
+    schema = {"ts": datetime, "type": str, "day": date, "long": timedelta, "size": float, "first": bool}
+    live = cepheid.live("PATTERN SEQ(A a, C c) WHERE [day] WITHIN 1 hour", schema)
+    noon = datetime(2026, 3, 8, 12)
+    event = {"ts": noon, "type": "A", "day": noon.date(), "long": timedelta(minutes=2), "size": 0.5, "first": True}
+    later = event | {"ts": noon + timedelta(minutes=30), "type": "C"}
+    found = [*live.send([event, later]), *live.finish()]
+    assert [(match["a"], match["c"]) for match in found] == [(event, later)]
 
 
 def test_time_can_be_told() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -30,7 +30,15 @@ from cepheid.runners.records import Problem, Records, as_text, by_policy, read_r
 from cepheid.runners.tables import as_local
 from cepheid.runners.ties import with_rows
 
-_ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+_ARROW = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    datetime: pa.timestamp("us"),
+    date: pa.date32(),
+    timedelta: pa.duration("us"),
+}
 # The types of values that Arrow takes for a kind of column without changing them, or refuses.
 _PLAIN: dict[str, frozenset[type]] = {
     "whole number": frozenset({int, type(None)}),
@@ -336,7 +344,8 @@ def as_schema(given: Any) -> pa.Schema:
     if isinstance(given, Mapping):
         for name, kind in given.items():
             if not isinstance(kind, pa.DataType) and kind not in _ARROW:
-                hint = "use int, float, str, bool or a type of pyarrow, such as pa.timestamp('us')"
+                names = ", ".join(each.__name__ for each in _ARROW)
+                hint = f"use {names} or a type of pyarrow, such as pa.decimal128(9, 2)"
                 raise DataError(f"the schema gives column '{name}' the type {kind!r}", hint=hint)
         return pa.schema([(name, _ARROW.get(kind, kind)) for name, kind in given.items()])
     local = as_local(given)

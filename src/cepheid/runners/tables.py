@@ -87,6 +87,8 @@ def no_table(events: object, kinds: str = "pyarrow, pandas, polars or PySpark") 
         return DataError(message, hint="convert it, for example with pa.Table.from_pylist(events)")
     if type(events).__module__.partition(".")[0] == "pandas":
         return DataError(message, hint="convert it with .to_frame()")
+    if isinstance(events, pa.RecordBatchReader):
+        return DataError(message, hint="read it with events.read_all()")
     return DataError(message, hint="convert it, for example with pd.DataFrame(events)")
 
 

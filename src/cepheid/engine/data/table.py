@@ -115,7 +115,7 @@ def times_of(table: pa.Table, name: str) -> Int64s:
         if column.type != _WHOLE:
             column = microseconds(column) if data_type(column.type) in TIMES else column.cast(_WHOLE)
     except pa.ArrowInvalid as error:
-        raise DataError(f"column '{name}' does not fit 64 bits: {error}", column=name) from None
+        raise DataError(f"a time does not fit 64 bits: {error}", column=name) from None
     values: Int64s = np.ascontiguousarray(column.to_numpy())
     if len(values) and not (values.min() > -FARTHEST and values.max() < FARTHEST):
         row = int(np.argmax((values <= -FARTHEST) | (values >= FARTHEST)))
