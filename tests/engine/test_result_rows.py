@@ -14,7 +14,7 @@ import pytest
 
 import cepheid
 from cepheid.engine.incremental import arrow_memory, linking
-from cepheid.engine.incremental.core import PushedMatches
+from cepheid.engine.incremental.pushed_matches import PushedMatches
 from cepheid.engine.incremental.result_blocks import MOST_WORDS, BlockRows
 from cepheid.engine.incremental.result_rows import ResultRows
 from cepheid.runners.stream.event_log import EventLog

@@ -18,9 +18,10 @@ from cepheid.engine.data.table import times_of
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental.arrow_memory import exported
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, LAST_ROW, LAST_TIME, RISES, SOME_RISE, TypeNumbers
-from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.incremental.core import Core
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
 from cepheid.engine.incremental.linking import AFTER
+from cepheid.engine.incremental.pushed_matches import Found
 from cepheid.engine.kernels.compile import COMPILES
 from cepheid.runners.live_dicts import instant_of
 from cepheid.runners.live_events import EventReader

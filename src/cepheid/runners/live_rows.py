@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.incremental.core import Found, PushedMatches
 from cepheid.engine.incremental.dict_answers import Answers
+from cepheid.engine.incremental.pushed_matches import Found, PushedMatches
 from cepheid.runners.stream.event_log import EventLog
 from cepheid.runners.worker_plans import WorkerPlan
 

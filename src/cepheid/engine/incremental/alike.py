@@ -21,7 +21,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.incremental.core import Core, PushedMatches, some_of
+from cepheid.engine.incremental.core import Core
+from cepheid.engine.incremental.pushed_matches import PushedMatches, some_of
 from cepheid.engine.incremental.queries import decided
 from cepheid.engine.limits import check_limit
 from cepheid.engine.values.constants import CONSTANT, WithConstant, answers, with_constant

@@ -6,7 +6,7 @@ time up to which their matches are known, so it can be dropped and made again at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +43,7 @@ from cepheid.engine.incremental.linking import (
     UNTIL,
 )
 from cepheid.engine.incremental.own_sides import Sides
+from cepheid.engine.incremental.pushed_matches import Found, PushedMatches, Replayed
 from cepheid.engine.incremental.queries import Form, compiled_for_now, form_of
 from cepheid.engine.incremental.stepping import go_on, step
 from cepheid.engine.jit_fallback import answer
@@ -72,44 +73,6 @@ _NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)
 
 
 Replay = Callable[[Int64s, int, int], list[pa.RecordBatch]]
-
-
-class Replayed(NamedTuple):
-    """Rows of the result, found by an engine over a table of events."""
-
-    batches: list[pa.RecordBatch]
-
-
-class PushedMatches(NamedTuple):
-    """Matches, as numbers of their events: one after the other, each with how many events fill each place."""
-
-    events: Int64s
-    sizes: npt.NDArray[np.int64] | None  # None: one event for each place
-    known: Int64s
-    scores: Float64s | None = None  # logarithms, where events may be missing
-
-
-Found = PushedMatches | Replayed
-
-
-def some_of(found: PushedMatches, which: npt.NDArray[np.bool_]) -> PushedMatches:
-    """Some of the matches."""
-    events, sizes, known, scores = found
-    if sizes is None:
-        chosen = events.reshape(len(known), -1)[which].reshape(-1)
-        return PushedMatches(chosen, None, known[which])
-    chosen = events[np.repeat(which, sizes.sum(axis=1))]
-    return PushedMatches(chosen, sizes[which], known[which], None if scores is None else scores[which])
-
-
-def joined(found: Sequence[PushedMatches]) -> PushedMatches:
-    """Matches that were found one after the other."""
-    if len(found) == 1:
-        return found[0]
-    events, sizes, known, scores = zip(*found, strict=True)
-    of_each = None if sizes[0] is None else np.concatenate(sizes)
-    scored = None if scores[0] is None else np.concatenate(scores)
-    return PushedMatches(np.concatenate(events), of_each, np.concatenate(known), scored)
 
 
 class Calls(NamedTuple):

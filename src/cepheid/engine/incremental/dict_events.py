@@ -20,10 +20,11 @@ from cepheid.engine.incremental import table_door as t
 from cepheid.engine.incremental.alone import Alone
 from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.arrow_rows import LAST, TypeNumbers
-from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.incremental.core import Core
 from cepheid.engine.incremental.dict_answers import Answers, take
 from cepheid.engine.incremental.intake import load as load_dropping
 from cepheid.engine.incremental.one_event import plain_columns
+from cepheid.engine.incremental.pushed_matches import Found
 from cepheid.engine.incremental.result_blocks import load as load_result_rows
 from cepheid.engine.kernels.objects import ARE_KNOWN
 

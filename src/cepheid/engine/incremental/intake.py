@@ -19,7 +19,7 @@ from cepheid.engine.data.columns import fill
 from cepheid.engine.data.layout import BEGINS, MASK, POSITION, TIME
 from cepheid.engine.data.shared import of_any_variable, sharing, told_of_any
 from cepheid.engine.incremental import linking
-from cepheid.engine.incremental.core import Core, Found
+from cepheid.engine.incremental.core import Core
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
     BEFORE,
@@ -47,6 +47,7 @@ from cepheid.engine.incremental.linking import (
     WHOLE_AT,
     WHOLE_ROWS,
 )
+from cepheid.engine.incremental.pushed_matches import Found
 from cepheid.engine.incremental.side_by_side import drop_sides
 from cepheid.engine.incremental.stepping import step_all
 from cepheid.engine.jit_fallback import FEW_EVENTS

@@ -37,8 +37,8 @@ from cepheid.engine.incremental.arrow_memory import (
     is_there,
     offset_of,
 )
-from cepheid.engine.incremental.core import PushedMatches
 from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.incremental.pushed_matches import PushedMatches
 from cepheid.engine.jit_fallback import FEW_EVENTS
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.memory import float64_rows, int32_row, int64_row, int64_rows, uint8_rows

@@ -18,7 +18,8 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.find import last_ends
-from cepheid.engine.incremental.core import BEGINNING, Core, PushedMatches, joined, some_of
+from cepheid.engine.incremental.core import BEGINNING, Core
+from cepheid.engine.incremental.pushed_matches import PushedMatches, joined, some_of
 from cepheid.engine.output.maximal import are_maximal
 from cepheid.engine.output.overlap import Partition, non_overlapping
 from cepheid.engine.retention import reach

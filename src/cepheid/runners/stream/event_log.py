@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental.arrow_memory import Exported, exported
-from cepheid.engine.incremental.core import PushedMatches
+from cepheid.engine.incremental.pushed_matches import PushedMatches
 from cepheid.engine.incremental.result_rows import BATCH_AT, OF_PART, ROWS_AT, START, ResultRows, is_ready
 
 Event = dict[str, Any]

@@ -12,12 +12,12 @@ import pyarrow as pa
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.flink_runs import NOBODY, Reported, matches_of
 from cepheid.engine.data.table import times_of
-from cepheid.engine.incremental.core import PushedMatches
 from cepheid.engine.incremental.dict_door import MOST_ROWS
 from cepheid.engine.incremental.flink_core import FlinkCore
 from cepheid.engine.incremental.flink_dicts import DictKinds, attributes_of
 from cepheid.engine.incremental.flink_step import event_is_idle, event_step
 from cepheid.engine.incremental.pattern_events import PatternEvents, Step
+from cepheid.engine.incremental.pushed_matches import PushedMatches
 from cepheid.engine.incremental.result_rows import ResultRows
 from cepheid.engine.search.flink.finalized import Retained, compacted, nearest_deadline
 from cepheid.engine.search.flink.run import Search

@@ -22,9 +22,10 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import ordered
 from cepheid.engine.incremental.alike import Group, Likeness, groups_of, what_is_asked
-from cepheid.engine.incremental.core import BEGINNING, Core, Found, PushedMatches, Replayed, joined
+from cepheid.engine.incremental.core import BEGINNING, Core
 from cepheid.engine.incremental.intake import Intake
 from cepheid.engine.incremental.linking import UNTIL
+from cepheid.engine.incremental.pushed_matches import Found, PushedMatches, Replayed, joined
 from cepheid.engine.incremental.result_blocks import BlockRows
 from cepheid.engine.incremental.result_rows import ResultRows, is_ready
 from cepheid.engine.search.incremental_events import FEW, Arrived, KeyNumbers
