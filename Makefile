@@ -28,7 +28,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 MINUTES ?= 30
 
-.PHONY: demo check fast test test-plain test-local test-spark test-all security lint format spark-versions verify bench bench-smoke bench-rivals docs clean tools kernels wheel
+.PHONY: demo check fast test test-plain test-local test-spark test-all browser security lint format spark-versions verify bench bench-smoke bench-rivals docs clean tools kernels wheel
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -72,8 +72,11 @@ fast: $(READY)
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) -m "not slow and not spark" $(FAST)
 
 # Tests of Spark have processes of their own: their JVM has to start in the zone that they are for. Those of pages need
-# Chromium and its driver.
-test-all: $(READY) lint kernels security
+# Chromium and its driver, which is said before an hour has passed.
+browser:
+	@command -v chromedriver >/dev/null || { echo "test-all drives pages in a browser: install Chromium and chromedriver (Debian: apt-get install chromium chromium-driver)"; exit 1; }
+
+test-all: browser $(READY) lint kernels security
 	$(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine --ignore=tests/spark
 	CEPHEID_KILLS=100 $(BIN)/pytest -n $(JOBS) -m "" tests/spark
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=all $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine

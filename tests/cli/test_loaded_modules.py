@@ -32,6 +32,8 @@ QUERIES = [
     "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10",
     "MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES A.x AS x PATTERN (A B) DEFINE A AS x > 0, B AS x > A.x)",
     "steps.py:steps",
+    "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 SUMMARISE count(*) AS n, sum(b.x) AS x BY id",
+    "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 10 SUMMARISE count(*) AS n",
 ]
 STEPS = """
 from cepheid.flink import Pattern

@@ -18,7 +18,7 @@ from types import FunctionType, ModuleType
 from typing import TypeVar
 
 from cepheid.budget import within_budget
-from cepheid.engine.kernels.compile import COMPILES, Kernel, interpreted, names_in
+from cepheid.engine.kernels.compile import COMPILES, Kernel, interpreted, is_interpreted, names_in
 from cepheid.engine.kernels.loading import kernels_in_use
 from cepheid.engine.values.python_first import as_python_first
 from cepheid.errors import TimeoutReached
@@ -45,18 +45,33 @@ def answer(module: str, events: int, run: Callable[[], Result], *, once: bool = 
     With `once` there may be no further calls, so a handful of events are not worth loading a kernel. If it is compiled,
     new conditions alone run as plain Python, for a while (`values/python_first.py`).
     """
-    loads = once and events <= HANDFUL and _Spent.seconds < LOADING and _may_interpret() and not kernels_in_use()
-    if not loads and not _is_cold(module, events):
+    if once:
+        return before_loading(events, run, lambda: answer(module, events, run))
+    if not _is_cold(module, events):
         return as_python_first(events, run)
-    began = time.monotonic()
+    return _within_patience(PATIENCE, IN_ALL, run, run)
+
+
+def before_loading(events: int, run: Callable[[], Result], otherwise: Callable[[], Result]) -> Result:
+    """What `run` returns, as plain Python if there are a handful of events and no kernel is loaded."""
+    if events > HANDFUL or _Spent.seconds >= LOADING or not _may_interpret() or kernels_in_use():
+        return otherwise()
+    return _within_patience(LOADING, LOADING, run, otherwise)
+
+
+def _within_patience(
+    patience: float, spent: float, run: Callable[[], Result], otherwise: Callable[[], Result]
+) -> Result:
+    """What `run` returns as plain Python; what `otherwise` returns if that takes too long, and so much is spent."""
+    began = time.process_time()  # a busy machine takes longer for all that it might do instead, too
     try:
-        with within_budget(LOADING if loads else PATIENCE, None), interpreted():
+        with within_budget(patience, None), interpreted():
             return run()
     except TimeoutReached:
-        _Spent.seconds = max(_Spent.seconds, LOADING if loads else IN_ALL)  # the data are larger than they look
+        _Spent.seconds = max(_Spent.seconds, spent)  # the data are larger than they look
     finally:
-        _Spent.seconds += time.monotonic() - began
-    return answer(module, events, run) if loads else run()
+        _Spent.seconds += time.process_time() - began
+    return otherwise()
 
 
 def _may_interpret() -> bool:
@@ -64,7 +79,7 @@ def _may_interpret() -> bool:
 
 
 def _is_cold(module: str, events: int) -> bool:
-    if events > FEW_EVENTS or _Spent.seconds >= IN_ALL or not _may_interpret():
+    if is_interpreted() or events > FEW_EVENTS or _Spent.seconds >= IN_ALL or not _may_interpret():
         return False
     if module not in _ready:
         searches = search_kernels(importlib.import_module(f"cepheid.engine.{module}"))

@@ -55,7 +55,7 @@ def run_compressed(prepared: Prepared) -> CompressedResult:
     plan = chosen(prepared.plan, Choice(of_runs(prepared.plan.bound)))
     events, module = prepared.events, ENGINES["runs"].module
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
-        found = answer(module, len(events), lambda: runs.find_compressed(plan, events, BEGINNING, NEVER))
+        found = answer(module, len(events), lambda: runs.find_compressed(plan, events, BEGINNING, NEVER), once=True)
     return CompressedResult(replace(prepared, plan=plan), found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -76,7 +77,8 @@ class RowSearch(StepSearch):
         chosen, most = engine_called(self.options.engine), self.options.max_matches
         count = chosen.load_count()
         if count is not None:
-            return answer(chosen.module, events.num_rows, lambda: count(self.clause, events, available_threads(), most))
+            counting = partial(count, self.clause, events, available_threads(), most)
+            return answer(chosen.module, events.num_rows, counting, once=True)
         sizes = ((SIZE, Aggregated("count", (), final=True)),)
         alone = replace(self, clause=replace(self.clause, rows=Rows.ONE, measures=sizes)).found(events, 1)
         return sum(size >= least_rows(self.clause) for size in alone.column(SIZE).to_pylist())

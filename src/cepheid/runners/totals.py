@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL, GroupTotals, total_listed
 from cepheid.engine.engines import ENGINES, of_runs
 from cepheid.engine.find import BEGINNING, find
-from cepheid.engine.jit_fallback import answer
+from cepheid.engine.jit_fallback import answer, before_loading
 from cepheid.engine.match_limits import limited, steps_of_counting
 from cepheid.engine.program.carry import carrying
 from cepheid.engine.statistics import split_by_most_selective
@@ -46,12 +47,13 @@ def find_totals(
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until
     plan = replace(plan, match=replace(plan.match, limits=replace(plan.limits, truncate=False)))  # half is none
+
+    def run() -> GroupTotals:
+        found = _carried(plan, summary, events, low, high) if carried_why_not(plan) is None else None
+        return _by_listing(plan, summary, events, low, high) if found is None else found
+
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
-        if carried_why_not(plan) is None:
-            found = _carried(plan, summary, events, low, high)
-            if found is not None:
-                return found
-        return _by_listing(plan, summary, events, low, high)
+        return before_loading(len(events), run, run) if after is until is None else run()
 
 
 def _carried(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals | None:
@@ -141,7 +143,8 @@ def count_matches(plan: Plan, events: EventTable) -> int:
         runs, module = importlib.import_module("cepheid.engine.search.runs"), ENGINES["runs"].module
         alone = chosen(plan, Choice(of_runs(plan.bound)))
         with within_budget(plan.limits.timeout, plan.limits.max_bytes):  # no buffer is kept for a mere number
-            number: int = answer(module, len(events), lambda: runs.count(alone, events, BEGINNING, NEVER))
+            count = partial(runs.count, alone, events, BEGINNING, NEVER)
+            number: int = answer(module, len(events), count, once=True)
         return _exact("count(*)", number, float(number) if number < 10**300 else math.inf)
     found = find_totals(plan, COUNT_ALL, events)
     return sum(_exact("count(*)", row[0], near) for row, near in zip(found.exact, found.near[:, 0], strict=True))
