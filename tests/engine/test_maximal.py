@@ -81,6 +81,13 @@ def test_no_kept_match_is_part_of_another(drawn: list[tuple[set[int], set[int]]]
     assert kept == [match for match in range(len(drawn)) if not contained(match)]
 
 
+def test_holders_of_the_event_that_fewest_hold() -> None:
+    """All hold event 0 in the first place; in the second, 1 and 2 are held by two each, the last match among them."""
+    rows, begins = np.array([0, 2, 0, 1, 0, 1, 2], np.int64), np.array([[0, 1, 2], [2, 3, 4], [4, 5, 7]], np.int64)
+    found = largest(rows, begins, np.array([2, 0, 1]), 3, np.full(3, OPEN, np.int64))
+    assert found.tolist() == [False, False, True]
+
+
 def test_comparing_matches_is_stopped_where_the_flag_says_so() -> None:
     """There may be millions of them with thousands of events each: the kernels look at the flag at every match."""
     rows, begins = np.array([0, 1, 2, 0, 2], np.int64), np.array([[0, 1, 3], [3, 4, 5]], np.int64)

@@ -7,10 +7,12 @@ import random
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.engine.search.flink.heaps import drop_earlier, drop_first
 from cepheid.errors import CepheidError, DataError, QueryError
 from cepheid.flink import Pattern
 from flink.cases import events
@@ -94,3 +96,25 @@ def test_kinds_of_tables() -> None:
 def test_an_event_that_does_not_fit_its_column() -> None:
     with pytest.raises(DataError, match="does not fit"):
         cepheid.live(Pattern.begin("a"), {"ts": int}, type=None).send([{"ts": "noon"}])
+
+
+def test_a_run_of_a_key_without_events_is_given_up_when_time_passes() -> None:
+    """The condition looks back, so that the first steps take the runs up anew."""
+    later = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b' AND price > a.price")
+    live = cepheid.live(later.within("5 seconds"), SCHEMA, type=None, partial=True, partition_by=["key"], time_unit="s")
+
+    def send(ts: int, name: str, key: int) -> list[int]:
+        row = {"ts": ts, "name": name, "price": float(ts), "key": key, "id": 0}
+        return [found["a"]["key"] for found in live.send(pa.Table.from_pylist([row], SCHEMA)).to_pylist()]
+
+    assert [send(1, "a", 1), send(1, "a", 2), send(3, "b", 2)] == [[], [], []]
+    assert sorted(send(7, "x", 2)) == [1, 2]
+
+
+def test_a_heap_without_its_first_runs_is_a_heap() -> None:
+    heap = np.array([[state, -1, began] for state, began in enumerate((0, 5, 1, 6, 7, 2, 3))], np.int64)
+    size, order = drop_earlier(heap, len(heap), 1), []
+    while size:
+        order.append(int(heap[0, 2]))
+        size = drop_first(heap, size)
+    assert order == [1, 2, 3, 5, 6, 7]
