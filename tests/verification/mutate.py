@@ -254,6 +254,12 @@ def pairs(one: CodeType, other: CodeType) -> Iterator[tuple[Place, CodeType]]:
     """For each code of a module the place of the original and the code that takes its place."""
     yield place_of(one), other
     inner = [[each for each in code.co_consts if isinstance(each, CodeType)] for code in (one, other)]
+    if len(inner[0]) != len(inner[1]):  # a function inside was left out: the others are what they were
+        same = [[left for left in inner[0] if left.co_code == right.co_code] for right in inner[1]]
+        inner = [
+            [lefts[0] for lefts in same if lefts],
+            [right for right, lefts in zip(inner[1], same, strict=True) if lefts],
+        ]
     for left, right in zip(*inner, strict=True):
         yield from pairs(left, right)
 
