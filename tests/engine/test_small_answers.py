@@ -41,7 +41,16 @@ CASES = {
         "PATTERN SEQ(!(C c), A a, B b) WITHIN 4",
         {"C1 A1 A1 B0": "", "C1 A1 D0 D0 A1 B0": "5 6", "A1 C1 A1 B0": "1 4"},
     ),
+    "negated in either way": (
+        "PATTERN SEQ(A a, !(N n), B b) WHERE n.x = 1 AND a.x = 1 OR n.x = 2 AND a.x = 2 WITHIN 9",
+        {"A1 N1 B0": "", "A1 N2 B0": "1 3", "A2 N2 B0": "", "A2 N1 B0": "1 3", "A3 N1 B0": "", "A1 B0": "1 2"},
+    ),
     "a condition on no event": ("PATTERN SEQ(A a) WHERE 1 = 2 WITHIN 9", {"A1 A1": ""}),
+}
+# Each event of a group matters to what follows: no two groups are the same. An answer is the number of matches.
+COUNTS = {
+    "PATTERN SEQ(A+ a[], B b) WHERE a[i].x < b.x WITHIN 9": {"A3 A1 B2 A0 B4": 8, "A1 A1 B1": 0, "A1 A0 B2": 3},
+    "PATTERN SEQ(A+ a[], B+ b[]) WHERE a[i].x < b[1].x AND b[i].x > 0 WITHIN 9": {"A3 A1 B2 B4": 5, "A1 B0 B2": 1},
 }
 
 NEXT = "WHERE skip_till_next_match {{ {} }}"
@@ -162,6 +171,17 @@ def test_small_answers(engine: str, name: str) -> None:
             pytest.skip("not a query for this engine")
         rows = [" ".join(map(str, places(list(row.values())))) for row in found.to_pylist()]
         assert sorted(rows) == sorted(filter(None, expected.split(", "))), events
+
+
+@pytest.mark.parametrize("query", COUNTS)
+@pytest.mark.parametrize("engine", ["auto", "reference", "runs", "states"])
+def test_small_counts(engine: str, query: str) -> None:
+    for events, expected in COUNTS[query].items():
+        try:
+            found = cepheid.match(table_of(events), query, engine=engine, output="count")
+        except EngineError:
+            pytest.skip("not a query for this engine")
+        assert found == expected, events
 
 
 @pytest.mark.parametrize("name", IMPRECISE)

@@ -74,8 +74,9 @@ def files(folder: str, *names: str) -> tuple[str, ...]:
     return tuple(f"{folder}/test_{name}.py" for name in names)
 
 
-IMPRECISE = files(
-    ENGINE, *(f"imprecise_{name}" for name in ("agrees", "confidence", "data", "streams", "top")), "existence"
+IMPRECISE = (
+    *files(ENGINE, *(f"imprecise_{name}" for name in ("agrees", "confidence", "data", "streams", "top")), "existence"),
+    f"{ENGINE}/test_small_answers.py::test_small_answers_of_imprecise_times",
 )
 TARGETS = {
     "reference": Target(
@@ -94,6 +95,7 @@ TARGETS = {
         (
             *files(ENGINE, "runs", "runs_automaton", "expressions", "drawn_expressions", "compressed", "running_sums"),
             *(*files(ENGINE, "limits", "overlap", "totals"), *files("tests/partial", "output_partial")),
+            f"{ENGINE}/test_small_answers.py::test_small_counts",
             *contract("runs", "states", "backtrack"),
         ),
     ),
@@ -111,14 +113,16 @@ TARGETS = {
     "live": Target(
         ("engine/incremental",),
         (
-            *files(ENGINE, "incremental", "live_agrees", "dict_door", "result_rows"),
-            *("tests/runners/test_live.py", "tests/rows/test_pushed_rows.py", "tests/flink/test_pushed.py"),
+            *files(ENGINE, "incremental", "live_agrees", "live_calls", "dict_door", "result_rows"),
+            *files("tests/runners", "live", "live_events", "live_patterns", "incremental_steps", "many_in_a_step"),
+            *files("tests/runners", "queries_that_differ_in_constants"),
+            *("tests/rows/test_pushed_rows.py", "tests/flink/test_pushed.py"),
         ),
     ),
     "output": Target(
         ("engine/output", "engine/retention.py"),
         (
-            *files(ENGINE, "maximal", "overlap", "retain", "imprecise_top", "any_and_null_keys"),
+            *(*files(ENGINE, "maximal", "overlap", "retain", "any_and_null_keys"), *IMPRECISE),
             *files("tests/runners", "stream_bounds", "stream_changes", "ties", "without_spark"),
             *(*files("tests/reference", "output", "completion"), *contract("runs", "queues")),
         ),
