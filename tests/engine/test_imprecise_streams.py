@@ -232,6 +232,19 @@ def test_the_method_is_chosen_by_frequencies():
     assert by_itself["partial"] < run(bound, events, "intervals", method="query-order").counters["partial"]
 
 
+def test_points_are_counted():
+    """Four instants of the first events; B is later than three of them at two instants, than the last one at one."""
+    table = pa.table({"type": ["A", "A", "B"], "lower": [1, 2, 3], "upper": [2, 3, 4]})
+    bound = cepheid.query("PATTERN SEQ(A a, B b) WITHIN 9").bind(Schema.from_arrow(table.schema, **ROLES))
+    counters = run(bound, in_order(bound, table), "points").counters
+    assert {name: counters[name] for name in ("partial", "judged", "evaluations", "peak")} == {
+        "partial": 4 + 7,
+        "judged": 7,
+        "evaluations": 2,
+        "peak": 2,
+    }
+
+
 # --- limits and refusals --------------------------------------------------------------------------------------------
 
 

@@ -118,6 +118,10 @@ IMPRECISE = {
         "PATTERN SEQ(!(C c), A a, B b) WITHIN 4",
         {"C0-4 A5-5 B7-7": "2 3: 0.8", "C0-3 A5-5 B7-7": "2 3: 1.0", "C4-4 A5-5 B7-7": ""},
     ),
+    "an event that comes before the one that it follows": (
+        "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { } WITHIN 9",
+        {"B1-1 B5-9 A6-7": "2 3: 0.5", "B5-9 A6-7": "1 2: 0.5"},
+    ),
     "the best of few": (  # the first is the fourth best, and is found before the others
         "PATTERN SEQ(A a, B b) WITHIN 20 OUTPUT TOP 3 BY CONFIDENCE",
         {"A10-10 B3-12 A50-50 B50-59 A90-90 B86-95 A130-130 B124-133": "3 4: 0.9, 5 6: 0.5, 7 8: 0.3"},

@@ -75,7 +75,8 @@ def files(folder: str, *names: str) -> tuple[str, ...]:
 
 
 IMPRECISE = (
-    *files(ENGINE, *(f"imprecise_{name}" for name in ("agrees", "confidence", "data", "streams", "top")), "existence"),
+    *files(ENGINE, *(f"imprecise_{name}" for name in ("agrees", "confidence", "data", "missing", "streams", "top"))),
+    *files(ENGINE, "existence"),
     f"{ENGINE}/test_small_answers.py::test_small_answers_of_imprecise_times",
 )
 TARGETS = {
