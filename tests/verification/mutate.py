@@ -95,7 +95,7 @@ TARGETS = {
         (f"{SEARCH}/runs",),
         (
             *files(ENGINE, "runs", "runs_automaton", "expressions", "drawn_expressions", "compressed", "running_sums"),
-            *(*files(ENGINE, "limits", "overlap", "totals"), *files("tests/partial", "output_partial")),
+            *(*files(ENGINE, "limits", "overlap", "totals", "value_index"), *files("tests/partial", "output_partial")),
             f"{ENGINE}/test_small_answers.py::test_small_counts",
             *contract("runs", "states", "backtrack"),
         ),
