@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import warnings
 
 import pyarrow as pa
 import pytest
@@ -87,6 +88,17 @@ def test_pruning_goes_on_from_what_was_carried() -> None:
         together += everything(found)
     assert together == everything(find(plan, table))
     assert [groups for groups, _ in together] == [((29,), (30,)), ((38,), (39,))]
+
+
+@pytest.mark.parametrize("engine", ["runs", "sequence", "reference"])
+def test_of_matches_that_begin_at_one_time_the_order_of_values_decides(engine: str) -> None:
+    for values, expected in (([1, 2, 3], 1), ([2, 1, 3], 1), ([3, 2, 1], 1), ([2, 3, 2], 2)):
+        events = pa.table({"ts": [0, 5, 5, 5, 6], "type": list("AAAAB"), "x": [0, *values, 9]})
+        query = "PATTERN SEQ(A a, B b) WITHIN 9 OUTPUT NON-OVERLAP"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cepheid.TiesWarning)
+            found = cepheid.match(events, query, engine=engine).to_pylist()
+        assert [match["a"]["x"] for match in found] == [expected]
 
 
 def test_what_began_before_the_carried_end_does_not_hinder_what_began_after_it() -> None:
