@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.search.flink.heaps import drop_earlier, drop_first
+from cepheid.engine.search.flink.heaps import drop_earlier, drop_first, push
 from cepheid.errors import CepheidError, DataError, QueryError
 from cepheid.flink import Pattern
 from flink.cases import events
@@ -112,9 +112,14 @@ def test_a_run_of_a_key_without_events_is_given_up_when_time_passes() -> None:
 
 
 def test_a_heap_without_its_first_runs_is_a_heap() -> None:
-    heap = np.array([[state, -1, began] for state, began in enumerate((0, 5, 1, 6, 7, 2, 3))], np.int64)
-    size, order = drop_earlier(heap, len(heap), 1), []
-    while size:
-        order.append(int(heap[0, 2]))
-        size = drop_first(heap, size)
-    assert order == [1, 2, 3, 5, 6, 7]
+    rng = random.Random(1)
+    for _ in range(50):
+        heap, size, order = np.zeros((20, 3), np.int64), 0, list[list[int]]()
+        begins = rng.sample(range(30), rng.randint(1, 20))
+        for began in begins:
+            size = push(heap, size, began + 100, began + 200, began)
+        size = drop_earlier(heap, size, 10)
+        while size:
+            order.append(heap[0].tolist())
+            size = drop_first(heap, size)
+        assert order == [[began + 100, began + 200, began] for began in sorted(begins) if began >= 10]

@@ -19,6 +19,7 @@ FROM_TO = "FIRST(id) AS begin, LAST(id) AS ended"
 ANSWERS = [
     ("PATTERN (A+) DEFINE A AS NEXT(value) > value", FROM_TO, [1, 2, 1, 5, 3], [(1, 1), (3, 3)]),
     ("PATTERN (A+) DEFINE A AS NEXT(value, 2) > value", FROM_TO, [1, 2, 1, 5, 3], [(2, 3)]),
+    ("PATTERN (A+) DEFINE A AS NEXT(value) IS NULL", FROM_TO, [7], [(1, 1)]),
     ("PATTERN (A+) DEFINE A AS PREV(value) < value", FROM_TO, [1, 2, 1, 5, 3], [(2, 2), (4, 4)]),
     ("PATTERN (A+) DEFINE A AS true", "var_pop(A.value) AS v, stddev_pop(A.value) AS s", [1, 3, 5, 7], [(5.0, 5**0.5)]),
     ("PATTERN (A+) DEFINE A AS true", "variance(A.value) AS v, stddev(A.value) AS s", [2, 6], [(8.0, 8**0.5)]),
@@ -80,10 +81,10 @@ def test_a_partition_whose_rows_are_gone_has_begun() -> None:
     schema = pa.schema({"id": pa.int64(), "key": pa.int64(), "value": pa.int64()})
     clause = "PARTITION BY key ORDER BY id MEASURES FIRST(id) AS begin PATTERN (^ A B) WITHIN 5 DEFINE B AS value = 2"
     stream = RowStream(bound(clause, schema.empty_table()), schema)
-    found = []
+    begins: list[int] = []
     for at, key, value in ((1, 1, 1), (50, 2, 1), (51, 2, 2), (100, 1, 1), (101, 1, 2), (150, 2, 0)):
-        found += stream.send(pa.table({"id": [at], "key": [key], "value": [value]}, schema))["begin"].to_pylist()
-    assert found == [50]
+        begins += stream.send(pa.table({"id": [at], "key": [key], "value": [value]}, schema))["begin"].to_pylist()
+    assert begins == [50]
 
 
 def test_more_choices_than_there_is_room_for_at_first() -> None:
