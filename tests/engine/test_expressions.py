@@ -259,3 +259,9 @@ def test_runs_that_are_merged_go_on_alike(pattern: str, seed: int) -> None:
     found, wanted = (cepheid.match(table, text, engine=name) for name in ("auto", "reference"))
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
     assert cepheid.match(table, text, output="count") == wanted.num_rows
+
+
+def test_a_run_that_cannot_go_on_is_not_held() -> None:
+    events = pa.table({"ts": range(15), "type": list("ABB" * 5)})
+    query = "PATTERN SEQ(A a, B{2} b[]) WHERE skip_till_next_match { } WITHIN 90"
+    assert cepheid.match(events, query, engine="states", max_partial_matches=1).num_rows == 5

@@ -232,6 +232,30 @@ def test_the_method_is_chosen_by_frequencies():
     assert by_itself["partial"] < run(bound, events, "intervals", method="query-order").counters["partial"]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_events_of_another_key_are_not_in_the_way(method: str):
+    """Keys are compared instead of parting the stream, and B is rarer than A."""
+    kinds, ids = ["A", "B", "B", "A", "A"], [1, 2, 1, 3, 3]
+    table = pa.table({"type": kinds, "lower": [1, 3, 5, 30, 31], "upper": [2, 3, 5, 30, 31], "id": ids})
+    text = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { [id] } WITHIN 9"
+    bound = cepheid.query(text).bind(Schema.from_arrow(table.schema, **ROLES))
+    plan = Plan(bound, "intervals", compared=("id",), options={"method": method})
+    assert [groups for groups, _ in everything(find(plan, in_order(bound, table)))] == [((0,), (2,))]
+
+
+def test_points_are_counted():
+    """Four instants of the first events; B is later than three of them at two instants, than the last one at one."""
+    table = pa.table({"type": ["A", "A", "B"], "lower": [1, 2, 3], "upper": [2, 3, 4]})
+    bound = cepheid.query("PATTERN SEQ(A a, B b) WITHIN 9").bind(Schema.from_arrow(table.schema, **ROLES))
+    counters = run(bound, in_order(bound, table), "points").counters
+    assert {name: counters[name] for name in ("partial", "judged", "evaluations", "peak")} == {
+        "partial": 4 + 7,
+        "judged": 7,
+        "evaluations": 2,
+        "peak": 2,
+    }
+
+
 # --- limits and refusals --------------------------------------------------------------------------------------------
 
 

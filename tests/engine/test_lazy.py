@@ -117,6 +117,18 @@ def test_every_order_of_four_components_with_negation_finds_the_same():
     assert everything(run(text, events, "lazy-tree")) == expected
 
 
+@pytest.mark.parametrize("engine", ["lazy-chain", "lazy-tree"])
+def test_a_match_that_is_decided_at_the_cut_belongs_to_what_was_before(engine: str) -> None:
+    """A window of events of each key, where keys are compared instead of parting the stream."""
+    keys = [1, 2, 1, 2, 1, 1, 1, 2, 1, 2, 1, 2]
+    events = pa.table({"ts": range(1, 13), "type": list("AABBNBDDDDDD"), "k": keys})
+    query = cepheid.query("PATTERN SEQ(A a, B b, !(N n)) WHERE [k] WITHIN 4 EVENTS").syntax
+    plan = plan_for(query, events, engine, partition=(), compared=("k",))
+    pieces = cut(plan, ordered(events, plan.bound.schema), list(range(13)))
+    found = {piece: [groups for groups, _ in everything(each)] for piece, each in enumerate(pieces)}
+    assert {piece: groups for piece, groups in found.items() if groups} == {7: [((0,), (5,))], 12: [((1,), (3,))]}
+
+
 # --- what it costs --------------------------------------------------------------------------------------------------
 
 FIGURE_1 = """PATTERN SEQ(E a, E b, E c) WHERE a.ticker = 'MSFT' AND b.ticker = 'GOOG' AND c.ticker = 'AAPL'

@@ -62,6 +62,19 @@ def test_a_window_that_ends_gives_one_match_for_each_end() -> None:
     ]
 
 
+def test_it_can_be_cut_anywhere() -> None:
+    events = pa.table({"ts": [1, 2, 6, 7, 11], "type": list("AABAB")})
+    bound = bound_to(cepheid.query("PATTERN SEQ(A+ a[], B b) WITHIN 6 OUTPUT MAXIMAL").syntax, events)
+    table, plan = ordered(events, bound.schema), Plan(bound, "runs")
+    expected = [((0, 1), (2,)), ((3,), (4,))]
+    for at in range(13):
+        pieces = [everything(find(plan, table, *span)) for span in ((None, at), (at, None))]
+        assert [[groups for groups, _ in piece] for piece in pieces] == [
+            [groups for groups, known in zip(expected, (6, 11), strict=True) if (known > at) == later]
+            for later in (False, True)
+        ]
+
+
 @given(
     st.lists(st.tuples(st.sets(st.integers(0, 7), min_size=1), st.sets(st.integers(8, 10))), min_size=2, max_size=90)
 )
@@ -79,6 +92,13 @@ def test_no_kept_match_is_part_of_another(drawn: list[tuple[set[int], set[int]]]
         )
 
     assert kept == [match for match in range(len(drawn)) if not contained(match)]
+
+
+def test_holders_of_the_event_that_fewest_hold() -> None:
+    """All hold event 0 in the first place; in the second, 1 and 2 are held by two each, the last match among them."""
+    rows, begins = np.array([0, 2, 0, 1, 0, 1, 2], np.int64), np.array([[0, 1, 2], [2, 3, 4], [4, 5, 7]], np.int64)
+    found = largest(rows, begins, np.array([2, 0, 1]), 3, np.full(3, OPEN, np.int64))
+    assert found.tolist() == [False, False, True]
 
 
 def test_comparing_matches_is_stopped_where_the_flag_says_so() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import warnings
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ import cepheid
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import ENGINES, find, last_ends
+from cepheid.engine.output.overlap import _rank
 from cepheid.language import syntax as s
 from cepheid.language.check import check
 from cepheid.language.sase.parse import parse
@@ -86,6 +88,32 @@ def test_pruning_goes_on_from_what_was_carried() -> None:
         together += everything(found)
     assert together == everything(find(plan, table))
     assert [groups for groups, _ in together] == [((29,), (30,)), ((38,), (39,))]
+
+
+@pytest.mark.parametrize("engine", ["runs", "sequence", "reference"])
+def test_of_matches_that_begin_at_one_time_the_order_of_values_decides(engine: str) -> None:
+    for values, expected in (([1, 2, 3], 1), ([2, 1, 3], 1), ([3, 2, 1], 1), ([2, 3, 2], 2)):
+        events = pa.table({"ts": [0, 5, 5, 5, 6], "type": list("AAAAB"), "x": [0, *values, 9]})
+        query = "PATTERN SEQ(A a, B b) WITHIN 9 OUTPUT NON-OVERLAP"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cepheid.TiesWarning)
+            found = cepheid.match(events, query, engine=engine).to_pylist()
+        assert [match["a"]["x"] for match in found] == [expected]
+
+
+def test_what_began_before_the_carried_end_does_not_hinder_what_began_after_it() -> None:
+    events = pa.table({"ts": [4, 7, 8, 9], "type": list("AABB"), "x": [1, 2, 1, 2]})
+    bound = bound_to(check(parse("PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 10 OUTPUT NON-OVERLAP")), events)
+    found = find(Plan(bound, "runs"), ordered(events, bound.schema), 5, None, {(): (5,)})
+    assert [groups for groups, _ in everything(found)] == [((1,), (3,))]
+
+
+def test_where_a_carried_end_lies_among_events_of_its_time() -> None:
+    events = pa.table({"ts": [1, 2, 2, 2, 3], "type": ["A"] * 5, "seq": range(5)})
+    bound = bound_to(check(parse("PATTERN SEQ(A a, A b) WITHIN 9")), events, tiebreak=("seq",))
+    table = ordered(events, bound.schema)
+    keys = [(0, 9), (1, 0), (2, 0), (2, 1), (2, 2), (2, 9), (3, 0), (3, 4)]
+    assert [_rank(bound, table, key) for key in keys] == [-1, 0, 0, 1, 2, 3, 3, 4]
 
 
 @given(

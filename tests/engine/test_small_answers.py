@@ -41,6 +41,16 @@ CASES = {
         "PATTERN SEQ(!(C c), A a, B b) WITHIN 4",
         {"C1 A1 A1 B0": "", "C1 A1 D0 D0 A1 B0": "5 6", "A1 C1 A1 B0": "1 4"},
     ),
+    "negated in either way": (
+        "PATTERN SEQ(A a, !(N n), B b) WHERE n.x = 1 AND a.x = 1 OR n.x = 2 AND a.x = 2 WITHIN 9",
+        {"A1 N1 B0": "", "A1 N2 B0": "1 3", "A2 N2 B0": "", "A2 N1 B0": "1 3", "A3 N1 B0": "", "A1 B0": "1 2"},
+    ),
+    "a condition on no event": ("PATTERN SEQ(A a) WHERE 1 = 2 WITHIN 9", {"A1 A1": ""}),
+}
+# Each event of a group matters to what follows: no two groups are the same. An answer is the number of matches.
+COUNTS = {
+    "PATTERN SEQ(A+ a[], B b) WHERE a[i].x < b.x WITHIN 9": {"A3 A1 B2 A0 B4": 8, "A1 A1 B1": 0, "A1 A0 B2": 3},
+    "PATTERN SEQ(A+ a[], B+ b[]) WHERE a[i].x < b[1].x AND b[i].x > 0 WITHIN 9": {"A3 A1 B2 B4": 5, "A1 B0 B2": 1},
 }
 
 NEXT = "WHERE skip_till_next_match {{ {} }}"
@@ -97,6 +107,28 @@ MISSING = {
 }
 MODEL = Model(loss=0.1, gaps={name: Exponential(mean=2.0) for name in "abcdn"})
 
+# Where an event is known to have happened at an instant of an interval, `A1-3`, each equally likely. An answer is the
+# places and the confidence of each match.
+IMPRECISE = {
+    "what follows a group": (
+        "PATTERN SEQ(A+ a[], B b) WITHIN 20",
+        {"A1-1 B2-2": "1 2: 1.0", "A1-1 A2-3 B3-3": "1 2 3: 0.5, 1 3: 1.0, 2 3: 0.5"},
+    ),
+    "negated before the window or in it": (
+        "PATTERN SEQ(!(C c), A a, B b) WITHIN 4",
+        {"C0-4 A5-5 B7-7": "2 3: 0.8", "C0-3 A5-5 B7-7": "2 3: 1.0", "C4-4 A5-5 B7-7": ""},
+    ),
+    "an event that comes before the one that it follows": (
+        "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { } WITHIN 9",
+        {"B1-1 B5-9 A6-7": "2 3: 0.5", "B5-9 A6-7": "1 2: 0.5"},
+    ),
+    "the best of few": (  # the first is the fourth best, and is found before the others
+        "PATTERN SEQ(A a, B b) WITHIN 20 OUTPUT TOP 3 BY CONFIDENCE",
+        {"A10-10 B3-12 A50-50 B50-59 A90-90 B86-95 A130-130 B124-133": "3 4: 0.9, 5 6: 0.5, 7 8: 0.3"},
+    ),
+}
+METHODS = ("query-order", "any-state", "sorted", "selectivity")
+
 
 def table_of(text: str, begin: int = 1) -> pa.Table:
     events = text.split()
@@ -143,3 +175,39 @@ def test_small_answers(engine: str, name: str) -> None:
             pytest.skip("not a query for this engine")
         rows = [" ".join(map(str, places(list(row.values())))) for row in found.to_pylist()]
         assert sorted(rows) == sorted(filter(None, expected.split(", "))), events
+
+
+@pytest.mark.parametrize("query", COUNTS)
+@pytest.mark.parametrize("engine", ["auto", "reference", "runs", "states"])
+def test_small_counts(engine: str, query: str) -> None:
+    for events, expected in COUNTS[query].items():
+        try:
+            found = cepheid.match(table_of(events), query, engine=engine, output="count")
+        except EngineError:
+            pytest.skip("not a query for this engine")
+        assert found == expected, events
+
+
+@pytest.mark.parametrize("name", IMPRECISE)
+@pytest.mark.parametrize("engine", ["auto", "reference", "points", *METHODS])
+def test_small_answers_of_imprecise_times(engine: str, name: str) -> None:
+    query, answers = IMPRECISE[name]
+    chosen: dict[str, Any] = {"engine": "intervals", "method": engine} if engine in METHODS else {"engine": engine}
+    for text, expected in answers.items():
+        events = text.split()
+        bounds = [[int(bound) for bound in event[1:].split("-")] for event in events]
+        table = pa.table(
+            {
+                "ts": range(1, len(events) + 1),
+                "type": [event[0] for event in events],
+                "lower": [lower for lower, _ in bounds],
+                "upper": [upper for _, upper in bounds],
+            }
+        )
+        try:
+            found = cepheid.match(table, query, lower="lower", upper="upper", **chosen)
+        except EngineError:
+            pytest.skip("not a query for this method")
+        rows = [(sorted(places(list(row.values()))), round(row["confidence"], 9)) for row in found.to_pylist()]
+        told = [f"{' '.join(map(str, taken))}: {confidence}" for taken, confidence in rows]
+        assert sorted(told) == sorted(filter(None, expected.split(", "))), text

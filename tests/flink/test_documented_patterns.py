@@ -234,3 +234,20 @@ def test_skipping_waits_for_matches_that_began_earlier() -> None:
     odd = odd.followed_by("b or c").where("name IN ('b', 'c')").followed_by("c*").where("name = 'c'").one_or_more()
     odd = odd.greedy().followed_by("d").where("name = 'd' AND count(`c*`[]) > 0")
     assert found("a b c1 c2 c3 d", odd) == ["a b c1 c2 c3 d", "c1 c2 c3 d"]
+
+
+def test_rounds_of_a_group_need_not_follow_each_other_at_once() -> None:
+    assert found("b1 d2 b3", Pattern.begin(named("x", "b")).one_or_more()) == ["b1", "b1 b3", "b3"]
+
+
+def test_combinations_and_what_follows_each() -> None:
+    pattern = named("s", "b").times(1, 3).allow_combinations().followed_by("e").where("name = 'c'")
+    expected = ["b1 b3 b5 c6", "b1 b3 c6", "b1 b5 c6", "b1 c4", "b3 b5 c6", "b3 c6", "b5 c6"]
+    assert found("b1 c4 b3 b5 c6", pattern) == expected
+
+
+def test_a_window_of_an_earlier_step() -> None:
+    first = named("s", "a").within(3).followed_by("e").where("name = 'b'")
+    assert found("a1 c4 b3", first) == ["a1 b3"]
+    assert found("a1 c4 c5 b3", first) == []
+    assert found("a1 c4 c5 b3", first.within(9)) == []

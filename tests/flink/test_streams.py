@@ -7,10 +7,12 @@ import random
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.engine.search.flink.heaps import drop_earlier, drop_first, push
 from cepheid.errors import CepheidError, DataError, QueryError
 from cepheid.flink import Pattern
 from flink.cases import events
@@ -94,3 +96,30 @@ def test_kinds_of_tables() -> None:
 def test_an_event_that_does_not_fit_its_column() -> None:
     with pytest.raises(DataError, match="does not fit"):
         cepheid.live(Pattern.begin("a"), {"ts": int}, type=None).send([{"ts": "noon"}])
+
+
+def test_a_run_of_a_key_without_events_is_given_up_when_time_passes() -> None:
+    """The condition looks back, so that the first steps take the runs up anew."""
+    later = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b' AND price > a.price")
+    live = cepheid.live(later.within("5 seconds"), SCHEMA, type=None, partial=True, partition_by=["key"], time_unit="s")
+
+    def send(ts: int, name: str, key: int) -> list[int]:
+        row = {"ts": ts, "name": name, "price": float(ts), "key": key, "id": 0}
+        return [found["a"]["key"] for found in live.send(pa.Table.from_pylist([row], SCHEMA)).to_pylist()]
+
+    assert [send(1, "a", 1), send(1, "a", 2), send(3, "b", 2)] == [[], [], []]
+    assert sorted(send(7, "x", 2)) == [1, 2]
+
+
+def test_a_heap_without_its_first_runs_is_a_heap() -> None:
+    rng = random.Random(1)
+    for _ in range(50):
+        heap, size, order = np.zeros((20, 3), np.int64), 0, list[list[int]]()
+        begins = rng.sample(range(30), rng.randint(1, 20))
+        for began in begins:
+            size = push(heap, size, began + 100, began + 200, began)
+        size = drop_earlier(heap, size, 10)
+        while size:
+            order.append(heap[0].tolist())
+            size = drop_first(heap, size)
+        assert order == [[began + 100, began + 200, began] for began in sorted(begins) if began >= 10]
