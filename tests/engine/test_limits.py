@@ -219,6 +219,28 @@ def test_numbers_beyond_counting_are_exact_where_they_are_asked_for() -> None:
     assert counted == cepheid.match(many, TIES, output="compressed").count
 
 
+def test_numbers_beyond_counting_are_exact_where_a_window_moves_past_them() -> None:
+    """Few of them are that large, and the others are counted while the search goes on."""
+    kinds = ["ABABCCDD"[n % 8] if 400 <= n < 960 else "AABCDDDD"[n % 8] for n in range(1_600)]
+    some = pa.table({"ts": [n // 2 for n in range(1_600)], "type": kinds})
+    counted = cepheid.match(some, f"{TIES} WITHIN 250", output="count")
+    assert counted > 2**63
+    assert counted == int(cepheid.match(some, f"{TIES} WITHIN 250 SUMMARISE count(*) AS n")["n"][0].as_py())
+
+
+def test_of_a_part_of_a_union_nobody_counts_the_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether there is a match with one round more is asked again and again."""
+
+    def never(*arguments: object) -> None:
+        raise AssertionError("nobody asks for their number")
+
+    text = "PATTERN SEQ(A{2,} a[], (B? b, !(C c)){1,2}) WHERE skip_till_next_match { } WITHIN 9"
+    found = cepheid.match(events(12, "AAB"), text)
+    monkeypatch.setattr(match_limits, "counted_soon", never)
+    assert cepheid.match(events(12, "AAB"), text).equals(found)
+    assert found.num_rows > 0
+
+
 def test_a_count_of_more_than_300_digits_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "count", lambda *arguments: 10**400)
     with pytest.raises(cepheid.LimitError, match="more than 38 digits"):

@@ -57,7 +57,9 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     mixed = len({query.bound.postponed for query in queries}) > 1
     found: list[tuple[LinearQuery, Matches]] = []
     for query in queries:
-        part = find(_plan(plan, query, plan.limits), events, BEGINNING if mixed else after, until)
+        low = BEGINNING if mixed else after
+        # Where the result may be cut short, nobody asks of how many matches each part of it is one.
+        part = find(_plan(plan, query, plan.limits), events, low, until, explains=not plan.limits.truncate)
         found.append((query, part))
     matches = _together(plan.bound, found)
     matches = matches.take(_first_of_each(found, matches))
@@ -223,7 +225,7 @@ def _begins(plan: Plan, events: EventTable, linear: Linear, rounds: int, competi
     query = beginning(plan.bound, linear, rounds, competition.competing_events if competition is not None else None)
     if query is not None:
         _check_width(query)
-    return query is not None and len(find(_plan(plan, query, EXISTENCE), events)) > 0
+    return query is not None and len(find(_plan(plan, query, EXISTENCE), events, explains=False)) > 0
 
 
 def _plan(plan: Plan, query: LinearQuery, limits: Limits) -> Plan:

@@ -34,12 +34,20 @@ BEGINNING = np.iinfo(np.int64).min
 
 
 def find(
-    plan: Plan, events: EventTable, after: int | None = None, until: int | None = None, ended: Ended | None = None
+    plan: Plan,
+    events: EventTable,
+    after: int | None = None,
+    until: int | None = None,
+    ended: Ended | None = None,
+    *,
+    explains: bool = True,
 ) -> Matches:
     """The matches with after < completion <= until; None stands for the beginning and the end of time.
 
     OUTPUT NON-OVERLAP looks back: `ended` says where the last match of each partition ended that was reported up to
     `after` (`last_ends` of what was found, on top of what was carried before). Without it, that is found again.
+
+    A result that is cut short, and an error, say how many matches there are in all if `explains`.
     """
     plan = split_by_most_selective(plan, events)
     if plan.engine == AUTO:
@@ -47,7 +55,9 @@ def find(
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
         once = after is None and until is None
         module = ENGINES[plan.engine].module
-        return answer(module, len(events), lambda: _find(plan, events, after, until, ended), once=once)
+        return answer(
+            module, len(events), lambda: _find(plan, events, after, until, ended, explains=explains), once=once
+        )
 
 
 def _find(

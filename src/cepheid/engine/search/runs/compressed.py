@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from cepheid.budget import paced
+from cepheid.budget import checkpoint, paced
 from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.kernels.stop import guarded
 from cepheid.engine.limits import check_limit
-from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LEFT, MATCHES, RIGHT
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, MATCHES, UNNEEDED
 from cepheid.engine.search.runs.enumerate import CUT, list_matches, nothing_listed
 from cepheid.engine.search.runs.moves import COUNTLESS
 from cepheid.engine.search.runs.prepare import Prepared, matches_of
@@ -71,38 +72,67 @@ class CompressedMatches:
         for row, number in enumerate(counts):
             if number == COUNTLESS:
                 rows.setdefault(int(self.accepted[row, ENTRY]), []).append(row)
-        for entry, tally in self._tallies() if rows else ():
-            for row in rows.get(entry, ()):
+        for entry, tally in self._tallies(rows) if rows else ():
+            for row in rows[entry]:
                 earliest = int(self.accepted[row, EARLIEST])
                 counts[row] = sum(paths for began, paths in tally.items() if began >= earliest)
         return counts
 
-    def _tallies(self) -> Iterator[tuple[int, dict[int, int]]]:
-        """For each entry, how many paths began with which event; what no later entry needs is dropped."""
-        needed = np.zeros(len(self.entries), np.int64)  # the last entry that goes on from each
-        for before in (LEFT, RIGHT):
-            here = np.flatnonzero(
-                (self.entries[:, before] >= 0) & ((before == LEFT) | (self.entries[:, EVENT] == JOINED))
-            )
-            np.maximum.at(needed, self.entries[here, before], here)
+    def _tallies(self, rows: dict[int, list[int]]) -> Iterator[tuple[int, dict[int, int]]]:
+        """How many paths to accepting entries began with which event; `rows` are where each is accepted.
+
+        Only entries on these paths are looked at, and of each only beginnings that no window cuts off.
+        """
+        needed = self._needed(rows)
+        last: dict[int, int] = {}  # the last entry that goes on from each
+        ways = [(entry, *self.entries[entry].tolist()) for entry in paced(sorted(needed))]
+        for entry, event, left, right, _ in ways:
+            for used in (left, right) if event == JOINED else (left,):
+                last[used] = entry
         tallies: dict[int, dict[int, int]] = {}
-        for entry, (event, left, right, _) in enumerate(paced(self.entries.tolist())):
+        for entry, event, left, right, _ in paced(ways):
             if event == JOINED:
-                tally = dict(tallies[left])
-                for began, paths in tallies[right].items():
-                    tally[began] = tally.get(began, 0) + paths
+                tally = _without(tallies.get(left, {}), needed[entry])
+                for began, paths in tallies.get(right, {}).items():
+                    if began >= needed[entry]:
+                        tally[began] = tally.get(began, 0) + paths
             else:
-                tally = tallies[left] if left >= 0 else {event: 1}
+                tally = tallies.get(left, {}) if left >= 0 else {event: 1}
             tallies[entry] = tally
-            yield entry, tally
-            for used in {left, right if event == JOINED else -1, entry}:
-                if used >= 0 and needed[used] <= entry:
-                    tallies.pop(used, None)
+            if entry in rows:
+                yield entry, tally
+            for used in (left, right if event == JOINED else -1, entry):
+                if used in tallies and last.get(used, entry) <= entry:
+                    del tallies[used]
+
+    def _needed(self, rows: dict[int, list[int]]) -> dict[int, int]:
+        """The entries on the paths that lead to accepting ones, and the earliest beginning that each is asked for."""
+        needed = {entry: int(self.accepted[those, EARLIEST].min()) for entry, those in rows.items()}
+        pending = [-entry for entry in needed]  # from the last one back, since a path only goes back
+        heapify(pending)
+        while pending:
+            checkpoint()
+            entry = -heappop(pending)
+            event, left, right, latest = self.entries[entry].tolist()
+            if latest < needed[entry]:
+                del needed[entry]
+                continue
+            for before in (left, right) if event == JOINED else (left,):
+                if before >= 0:
+                    if before not in needed:
+                        heappush(pending, -before)
+                    needed[before] = min(needed.get(before, UNNEEDED), needed[entry])
+        return needed
 
     def known(self) -> Int64s:
         """When the matches of each accepting entry are known."""
         known: Int64s = self.accepted[:, KNOWN]
         return known
+
+
+def _without(tally: dict[int, int], earliest: int) -> dict[int, int]:
+    """A tally without what began too early."""
+    return {began: paths for began, paths in tally.items() if began >= earliest}
 
 
 def listed_matches(

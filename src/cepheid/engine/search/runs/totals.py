@@ -37,6 +37,7 @@ from cepheid.language.bound import BoundSummary
 from cepheid.plan.physical import Plan
 
 ALL = -1  # all first events at once
+TOO_MANY = 2e38  # an exact count(*) of more matches is refused, so nothing is added to it
 
 
 def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals:
@@ -48,7 +49,8 @@ def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, unt
     lanes = lanes_of(plan.bound, summary, events).at(rows)
     values = LaneValues(lanes.exact, lanes.exact_place, lanes.rough, lanes.rough_place, lanes.rank, lanes.rank_place)
     entries, accepted = np.ascontiguousarray(found.entries), np.ascontiguousarray(found.accepted)
-    reported = add_paths(Task(entries, accepted, groups.group, values), len(groups.rows))
+    limit = TOO_MANY if any(each.variable is None and each.function == "count" for each in summary.totals) else np.inf
+    reported = add_paths(Task(entries, accepted, groups.group, values), len(groups.rows), limit)
     exact = exact_sums(reported, 1 + len(lanes.exact))
     return GroupTotals(lanes, groups.rows, groups.bucket, exact, reported.near, reported.least, found.counters)
 
@@ -250,8 +252,11 @@ def add_across(room: Room, task: Task, reported: Sums, starts: Int64s, block: in
 
 
 @search_kernel
-def add_paths(task: Task, groups: int) -> Sums:
-    """The sums of every group over the paths of its accepting entries."""
+def add_paths(task: Task, groups: int, limit: float) -> Sums:
+    """The sums of every group over the paths of its accepting entries.
+
+    It stops at a group that has more than `limit` of them, and says that these are infinitely many.
+    """
     entries, accepted, group, lanes = task
     cut = cut_off(entries, accepted, np.zeros(len(entries), np.int64))
     starts = blocks_of(entries, accepted) if cut else np.array([0, len(entries)])
@@ -275,6 +280,9 @@ def add_paths(task: Task, groups: int) -> Sums:
         begun = row
         while row < len(accepted) and (not cut or accepted[row, ENTRY] < starts[block + 1]):
             report(reported, group[row], sums, accepted[row, ENTRY])
+            if reported.near[group[row], 0] > limit:
+                reported.near[group[row], 0] = np.inf
+                return reported
             row += 1
         if block > 0 and row > begun:
             add_across(room, task, reported, starts, block, (begun, row))
