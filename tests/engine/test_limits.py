@@ -278,7 +278,7 @@ def test_many_matches_within_the_limit_are_listed_once(window: int, monkeypatch:
     monkeypatch.setattr(match_limits, "CHEAP_STEPS", 0)
     table = events(600, "AB")
     text = f"PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN {window}"
-    number = cepheid.match(table, text, engine="sequence", max_matches=200_000).num_rows  # now the condition is compiled
+    number = cepheid.match(table, text, engine="sequence", max_matches=200_000).num_rows  # compiles the condition
     listed: list[int] = []
     counted: list[float] = []
     plain, count = stacks.run, match_limits.count
