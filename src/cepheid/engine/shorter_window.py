@@ -52,16 +52,15 @@ def _shortened(bound: BoundQuery) -> BoundQuery | None:
 
 def _length(bound: BoundQuery, conjunct: Conjunct) -> int | None:
     """The window that a condition stands for: one on the times of the first and the last event, in whole numbers."""
-    turned = {">": "<", ">=": "<="}
     match conjunct.expression:
         case s.Comparison(
             operator="<" | "<=" as sign, left=s.Arithmetic() as span, right=s.Literal(value=int() as most)
         ):
-            pass
+            included = sign == "<="
         case s.Comparison(
             operator=">" | ">=" as sign, left=s.Literal(value=int() as most), right=s.Arithmetic() as span
         ):
-            sign = turned[sign]
+            included = sign == ">="
         case _:
             return None
     first, last = bound.positives[0].variable, bound.positives[-1].variable
@@ -75,5 +74,5 @@ def _length(bound: BoundQuery, conjunct: Conjunct) -> int | None:
             whole = not isinstance(most, bool) and bound.schema.type_of(time) is DataType.INT
             ends = (begin.variable, end.variable) == (first, last) and before in _OF_FIRST and behind in _OF_LAST
             if whole and ends and later == earlier == time and not conjunct.from_second:
-                return most + (sign == "<=")
+                return most + included
     return None
