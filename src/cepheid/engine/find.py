@@ -21,6 +21,7 @@ from cepheid.engine.match_limits import counted_soon, explained, limited, list_o
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
+from cepheid.engine.shorter_window import with_shorter_window
 from cepheid.engine.statistics import split_by_most_selective
 from cepheid.errors import LimitError, TimeoutReached
 from cepheid.language import syntax as s
@@ -49,7 +50,7 @@ def find(
 
     A result that is cut short, and an error, say how many matches there are in all if `explains`.
     """
-    plan = split_by_most_selective(plan, events)
+    plan = with_shorter_window(split_by_most_selective(plan, events))
     if plan.engine == AUTO:
         plan = decide(plan, events)
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
