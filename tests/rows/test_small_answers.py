@@ -34,6 +34,11 @@ BY_HISTORY = [
     ("PATTERN ((B | A)+ C) DEFINE C AS array_agg(B.value) = ARRAY[1, 2]", [2, 1, 2, 1], [(1, 4)]),
     ("PATTERN ((B | A)+ C) DEFINE C AS array_agg(A.value) = ARRAY[2, 1]", [2, 1, 2, 1], [(1, 4)]),
     ("PATTERN ((A | B)+ C) DEFINE C AS count(DISTINCT CLASSIFIER()) = 3", [1, 2, 3], [(1, 3)]),
+    (
+        "PATTERN ((A | B)+ C) DEFINE C AS min(DISTINCT A.value) = 2 OR array_agg(A.value) = ARRAY[9]",
+        [1, 2, 1, 2, 3],
+        [(1, 5)],
+    ),
 ]
 
 
