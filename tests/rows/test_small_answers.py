@@ -35,7 +35,7 @@ BY_HISTORY = [
     ("PATTERN ((B | A)+ C) DEFINE C AS array_agg(A.value) = ARRAY[2, 1]", [2, 1, 2, 1], [(1, 4)]),
     ("PATTERN ((A | B)+ C) DEFINE C AS count(DISTINCT CLASSIFIER()) = 3", [1, 2, 3], [(1, 3)]),
     (
-        "PATTERN ((A | B)+ C) DEFINE C AS min(DISTINCT A.value) = 2 OR array_agg(A.value) = ARRAY[9]",
+        "PATTERN ((A | B)+ C) DEFINE C AS min(DISTINCT A.value) = 2 OR array_agg(CLASSIFIER()) = ARRAY['Z']",
         [1, 2, 1, 2, 3],
         [(1, 5)],
     ),
