@@ -90,7 +90,8 @@ def test_runs_can_be_cut_anywhere(query: s.QuerySyntax, events: pa.Table, cuts: 
 
 
 def test_a_run_that_is_over_waits_for_no_value_any_more() -> None:
-    words = "A0 A1 A2 A3 A4 B0 B0 B1 B4 B3 B2 B2 A0 A0 A1 B0 B0 B1 B1".split()
+    stream = "A0 A1 A2 A3 A4 B0 B0 B1 B4 B3 B2 B2 A0 A0 A1 B0 B0 B1 B1"
+    words = stream.split()
     values = [int(word[1]) for word in words]
     table = pa.table({"ts": range(len(words)), "type": [word[0] for word in words], "id": values, "ref": values})
     text = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { a.id = b.ref } WITHIN 99"
