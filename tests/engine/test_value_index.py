@@ -89,6 +89,16 @@ def test_runs_can_be_cut_anywhere(query: s.QuerySyntax, events: pa.Table, cuts: 
     assert_cuts_agree(query, events, "runs", cuts)
 
 
+def test_a_run_that_is_over_waits_for_no_value_any_more() -> None:
+    stream = "A0 A1 A2 A3 A4 B0 B0 B1 B4 B3 B2 B2 A0 A0 A1 B0 B0 B1 B1"
+    words = stream.split()
+    values = [int(word[1]) for word in words]
+    table = pa.table({"ts": range(len(words)), "type": [word[0] for word in words], "id": values, "ref": values})
+    text = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { a.id = b.ref } WITHIN 99"
+    found = [(row["match_start"], row["match_end"]) for row in cepheid.match(table, text, engine="runs").to_pylist()]
+    assert sorted(found) == [(0, 5), (1, 7), (2, 10), (3, 9), (4, 8), (12, 15), (13, 15), (14, 17)]
+
+
 EVENTS = pa.table(
     {
         "ts": range(60),

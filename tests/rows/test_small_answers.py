@@ -29,6 +29,17 @@ BY_FIRST = [
     ("PATTERN (A+ C) DEFINE C AS value > FIRST(A.value)", [5, 1, 3], [(2, 3)]),
     ("PATTERN (A+ B+ C) DEFINE C AS value > FIRST(A.value)", [5, 4, 3, 1, 2, 1, 3], [(4, 7)]),
 ]
+# The same of what aggregates in Python have seen.
+BY_HISTORY = [
+    ("PATTERN ((B | A)+ C) DEFINE C AS array_agg(B.value) = ARRAY[1, 2]", [2, 1, 2, 1], [(1, 4)]),
+    ("PATTERN ((B | A)+ C) DEFINE C AS array_agg(A.value) = ARRAY[2, 1]", [2, 1, 2, 1], [(1, 4)]),
+    ("PATTERN ((A | B)+ C) DEFINE C AS count(DISTINCT CLASSIFIER()) = 3", [1, 2, 3], [(1, 3)]),
+    (
+        "PATTERN ((A | B)+ C) DEFINE C AS min(DISTINCT A.value) = 2 OR array_agg(CLASSIFIER()) = ARRAY['Z']",
+        [1, 2, 1, 2, 3],
+        [(1, 5)],
+    ),
+]
 
 
 def found(values: list[int], clause: str, measures: str, engine: str) -> list[tuple[Any, ...]]:
@@ -44,8 +55,8 @@ def test_small_answers(clause: str, measures: str, values: list[int], expected: 
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
-@pytest.mark.parametrize(("clause", "values", "expected"), BY_FIRST)
-def test_what_failed_is_remembered_with_the_first_row(
+@pytest.mark.parametrize(("clause", "values", "expected"), [*BY_FIRST, *BY_HISTORY])
+def test_what_failed_is_remembered_with_what_conditions_read(
     clause: str, values: list[int], expected: list[Any], engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "FAILURES", 1)  # remembered from the second failure on

@@ -83,7 +83,8 @@ TARGETS = {
     "reference": Target(
         ("engine/reference",),
         (
-            *("tests/reference", "tests/flink/test_answers_of_flink.py", "tests/rows/test_other_systems.py"),
+            *("tests/reference", *files("tests/flink", "answers_of_flink", "documented_patterns")),
+            *files("tests/rows", "other_systems", "small_answers"),
             *(*files(ENGINE, "existence", "maximal", "overlap", "totals"), *contract("sequence", "runs", "queues")),
         ),
     ),

@@ -225,7 +225,8 @@ def _searched(
     """What the search finds; it begins again with a memory under keys if it fails too often without one."""
     judge, call = conditions.judge, conditions.predicate.call
     keyed = conditions.seen is not None and program.memory.min(initial=0) <= KEYED
-    failures = FAILURES // 10 if conditions.opaque else FAILURES  # a condition in Python takes longer than an entry
+    # A condition in Python takes longer than an entry.
+    failures = max(1, FAILURES // 10) if conditions.opaque else FAILURES
     allowance = failures + FAILURES_PER_ROW * size[0] if keyed else 0
     before = [each.copy() for each in (rows.begin, rows.number, rows.matched)]
     allowed = mode._replace(allowance=allowance)
