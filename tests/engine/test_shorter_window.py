@@ -17,6 +17,7 @@ from cepheid.plan.examples import example
 from strategies.agreement import everything
 
 PATTERNS = ("A a, B b, C c", "A+ a[], B b, C c", "A a, B+ b[], C c", "A a, !(D d), B b, C+ c[]", "A a, B b, C+ c[]")
+PATTERNS += ("!(D d), A a, B b, C c", "A a, B b, C c, !(D d)")
 SPANS = ("{c}.ts - {a}.ts < 5", "{c}.ts - {a}.ts <= 4", "6 > {c}.ts - {a}.ts", "3 >= {c}.ts - {a}.ts")
 SPANS += ("{c}.ts - {a}.ts < 0", "{c}.ts - {a}.ts < 40", "{c}.ts - {a}.ts < 5 AND {c}.ts - {a}.ts <= 3")
 
@@ -74,6 +75,7 @@ def test_a_search_can_be_cut_anywhere(seed: int) -> None:
         ("SEQ(A a, B b, C c) WHERE (c.ts - a.ts < 30 OR a.x = 1) WITHIN 100", 100),
         ("SEQ(A a, B b, C c) WHERE c.ts - a.ts < 30 WITHIN 100 EVENTS", 100),
         ("SEQ(A a, B b, !(C c)) WHERE b.ts - a.ts < 30 WITHIN 100", 100),  # it waits for the end of its window
+        ("SEQ(!(C c), A a, B b) WHERE b.ts - a.ts < 30 WITHIN 100", 100),  # no C in all of it
         ("SEQ(A a, B b) WHERE b.ts - a.ts < 30 WITHIN 100 OUTPUT MAXIMAL", 100),  # so do matches that are compared
         ("SEQ(A a, B? b, C c) WHERE c.ts - a.ts < 30 WITHIN 100", 100),
     ],

@@ -2,7 +2,7 @@
 
 No engine goes on with what began too early for its window, and all of them know that before the last event is there.
 The condition itself is tested when the last event comes, after all that a window of 1,000 holds was put together. The
-matches are the same. Contiguity, negation at the end and OUTPUT are left as they are: they ask for the window itself.
+matches are the same. Contiguity, negation at either end and OUTPUT are left as they are: they ask for the window.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def with_shorter_window(plan: Plan) -> Plan:
 def _fits(bound: BoundQuery) -> bool:
     timed = bound.window is not None and not bound.window.events
     plain = bound.is_linear and bound.strategies <= _SKIPPING and not bound.schema.lacks
-    return timed and plain and not bound.postponed and bound.output.mode is s.OutputMode.ALL
+    inside = all(each.after is not None and each.before is not None for each in bound.negations)
+    return timed and plain and inside and not bound.given_up and bound.output.mode is s.OutputMode.ALL
 
 
 @kept_with_query
