@@ -219,6 +219,18 @@ def followed(data: Any, asked: Any, batches: list[pa.Table], delay: int, **optio
     return both.found
 
 
+@pytest.mark.parametrize("sent", [pa.Table.to_pylist, lambda table: table])
+def test_a_bucket_is_reported_by_the_call_that_closes_it(sent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many matches complete in one call that they are added up without a list of them."""
+    monkeypatch.setattr(queries, "MOST_LISTED", 1)
+    query = "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 5 SUMMARISE count(*) AS n EVERY 2"
+    events = pa.table({"ts": [5, 6, 7, 9, 20], "type": list("AAABA"), "id": [1] * 5})
+    live = cepheid.live(query, events.schema)
+    found = live.send(sent(events))
+    rows = found.to_pylist() if isinstance(found, pa.Table) else found
+    assert [(row["bucket"], int(row["n"])) for row in rows] == [(10, 2), (12, 1)]
+
+
 @pytest.mark.some(35)
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
 @pytest.mark.parametrize("shape", EVERY)

@@ -410,6 +410,8 @@ class FastDoor:
 
     def _done(self, found: Told, as_table: bool, told: Any = None) -> Any:
         """Makes the rows of the result, forgets what has expired, and says that the call has happened."""
+        if self.resident.carrying:
+            self._look_at_buckets()  # what was searched again is in the sums, and not in what was found
         if found or self.newest >= self.door[d.CLOSES]:
             told = self._rows(found, as_table)
         matches = 0 if told is None else len(told)
