@@ -8,6 +8,7 @@ import pytest
 
 import cepheid
 from cepheid.engine.program.compile import compile_program
+from cepheid.engine.values import python_first
 from cepheid.language.bind import bind
 from cepheid.language.check import check
 from cepheid.language.sase.parse import parse
@@ -60,7 +61,8 @@ def test_numbers_of_different_types_are_told_apart() -> None:
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-def test_what_would_take_minutes_to_compile_runs_as_plain_python() -> None:
+def test_what_would_take_minutes_to_compile_runs_as_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_first, "FEW_EVENTS", 2)  # so that it is compiled at once
     events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [9, 12, 2]})
     text = f"PATTERN SEQ(A a, B b) WHERE {' OR '.join(f'a.x > b.x + {n}' for n in range(300))} WITHIN 10"
     with pytest.warns(UserWarning, match="it runs as plain Python"):
