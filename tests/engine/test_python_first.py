@@ -55,7 +55,7 @@ def test_a_condition_over_many_events_is_compiled_at_once() -> None:
     asked = query()
     with (
         patch.object(python_first, "FEW_EVENTS", 10),
-        patch.object(compiled, "_python_form", side_effect=AssertionError),
+        patch.object(compiled, "called_by_number", side_effect=AssertionError),
     ):
         found = asked.match(events())
     assert listed(found) == listed(asked.match(events(), engine="reference"))
