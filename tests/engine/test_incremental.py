@@ -107,6 +107,7 @@ REPLAYED = {
     "totals, texts": "PATTERN SEQ(A a, B b) WHERE [id] AND a.k < b.k WITHIN 5 SUMMARISE count(*) AS n EVERY 4",
 }
 EVERY = SHAPES | OUTPUTS | REPLAYED
+SEVERAL = [shape for shape in EVERY if shape != "partial"]  # OUTPUT PARTIAL runs one query at a time
 # What orders events of one time: nothing, columns (with NULL and equal values), or how they came; and limits.
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -246,7 +247,7 @@ def test_a_stream_cut_anywhere_finds_what_a_batch_finds(shape: str, data: Any, t
 
 
 @pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
-@given(st.data(), st.lists(st.sampled_from(list(EVERY)), min_size=2, max_size=4, unique=True), tables())
+@given(st.data(), st.lists(st.sampled_from(SEVERAL), min_size=2, max_size=4, unique=True), tables())
 def test_several_queries_find_what_a_batch_finds(data: Any, shapes: list[str], table: pa.Table) -> None:
     queries = {f"q{place}": EVERY[shape] for place, shape in enumerate(shapes)}
     options, delay = data.draw(st.sampled_from(OPTIONS)), data.draw(st.integers(0, 2))

@@ -101,6 +101,18 @@ def test_of_matches_that_begin_at_one_time_the_order_of_values_decides(engine: s
         assert [match["a"]["x"] for match in found] == [expected]
 
 
+@pytest.mark.parametrize("engine", ["runs", "sequence", "reference"])
+def test_in_the_order_of_values_nan_is_null(engine: str) -> None:
+    nan = float("nan")
+    for values, expected in (([1.0, nan], nan), ([nan, 1.0], nan), ([nan, nan, 1.0], nan), ([2.0, 1.0], 1.0)):
+        events = pa.table({"ts": [0] + [1] * len(values), "type": ["A"] + ["B"] * len(values), "x": [0.0, *values]})
+        query = "PATTERN SEQ(A a, B b) WITHIN 9 OUTPUT NON-OVERLAP"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cepheid.TiesWarning)
+            found = cepheid.match(events, query, engine=engine).to_pylist()
+        assert [repr(match["b"]["x"]) for match in found] == [repr(expected)]
+
+
 def test_what_began_before_the_carried_end_does_not_hinder_what_began_after_it() -> None:
     events = pa.table({"ts": [4, 7, 8, 9], "type": list("AABB"), "x": [1, 2, 1, 2]})
     bound = bound_to(check(parse("PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 10 OUTPUT NON-OVERLAP")), events)

@@ -238,8 +238,8 @@ def from_groups(
 
 
 def sortable(values: Iterable[object]) -> tuple[object, ...]:
-    """Values as a sort key, NULL first."""
-    return tuple((value is not None, _plain(value)) for value in values)
+    """Values as a sort key, NULL first; NaN is NULL."""
+    return tuple((value is not None and value == value, _plain(value)) for value in values)
 
 
 def _plain(value: object) -> Any:
@@ -247,4 +247,4 @@ def _plain(value: object) -> Any:
         return sortable(value)
     if isinstance(value, dict):
         return sortable([part for name in sorted(value) for part in (name, value[name])])
-    return 0 if value is None else value
+    return 0 if value is None or value != value else value

@@ -70,9 +70,12 @@ def most_confident(bound: BoundQuery, stream: Stream, found: list[FoundMatch], c
 
 
 def _competing(bound: BoundQuery, stream: Stream, groups: Groups) -> tuple[object, ...]:
-    """End, latest start, then the events' order; concurrent events by their values, since arrival must not matter."""
+    """End, latest start, then the events' order; concurrent events by their values, since arrival must not matter.
+
+    Events that are alike in everything are told apart by their places, so that the result is one and the same.
+    """
     end, start = stream.instants[last_event(bound, groups)], stream.instants[first_event(bound, groups)]
     instants = [tuple(stream.instants[event] for event in group) for group in groups]
     names = sorted(bound.schema.names)
     values = [[sortable(stream.rows[event][name] for name in names) for event in group] for group in groups]
-    return end, -start, instants, values
+    return end, -start, instants, values, groups

@@ -127,11 +127,11 @@ def most_confident(plan: Plan, events: EventTable, matches: Matches, count: int)
 
 
 def _by_events(plan: Plan, events: EventTable, matches: Matches, match: int) -> tuple[Any, ...]:
-    """The instants of a match's events, then their values: what tells matches apart that tie otherwise."""
+    """The instants of a match's events, their values and their places: what tells matches apart that tie otherwise."""
     names = sorted(plan.bound.schema.names)
     groups = matches.take(np.array([match])).groups()[0]
     instants = [tuple(int(events.instant[row]) for row in group) for group in groups]
-    return instants, [[sortable(_values(events, names, row)) for row in group] for group in groups]
+    return instants, [[sortable(_values(events, names, row)) for row in group] for group in groups], groups
 
 
 def _values(events: EventTable, names: Sequence[str], row: int) -> list[object]:
