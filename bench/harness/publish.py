@@ -10,8 +10,8 @@ from bench.harness.report import REPORT, write_report
 from bench.harness.store import PUBLISHED, ROOT
 
 SUFFIXES = (".json", ".parquet", ".png")
-# What modules of their own write: python -m bench calibration, python -m bench missing.
-OTHERS = ("calibration", "missing")
+# What commands of their own write, such as `python -m bench cliffs`.
+OTHERS = ("calibration", "clauses", "cliffs", "missing", "planner", "search", "shapes")
 
 
 def publish() -> None:

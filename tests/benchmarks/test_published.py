@@ -56,7 +56,15 @@ def test_every_experiment_has_a_row_or_a_word() -> None:
 
 
 def test_no_result_file_is_left_of_an_experiment_that_is_gone(tmp_path: Path) -> None:
-    for name in ("sequence.json", "lazy_frequency.png", "sase-1.json", "calibration.json", "calibration_route.png"):
+    for name in (
+        "sequence.json",
+        "lazy_frequency.png",
+        "sase-1.json",
+        "calibration.json",
+        "calibration_route.png",
+        "cliffs.json",
+        "search.jsonl",
+    ):
         (tmp_path / name).touch()
     assert [path.name for path in stale_results(tmp_path)] == ["lazy_frequency.png", "sequence.json"]
 
