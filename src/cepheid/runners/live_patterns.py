@@ -7,6 +7,7 @@ comes too late, is left to the long way (live_search.py), which first takes over
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +18,7 @@ from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import pattern_door as p
 from cepheid.engine.incremental.pattern_events import GivenRows, PatternEvents
 from cepheid.engine.incremental.row_core import NotIncrementalError
+from cepheid.engine.kernels.compile import COMPILES
 from cepheid.engine.kernels.objects import ARE_KNOWN
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.stream import pushed as at_least
@@ -24,6 +26,7 @@ from cepheid.runners.stream.pushed import Noted, PushedSearch
 from cepheid.runners.stream.searches import SearchStream
 
 FAR = d.FAR
+_TO_LIST = pa.Table.to_pylist
 FEW = 200  # rows of a table that are taken in as dicts, if they cannot be as they are
 Event = dict[str, Any]
 
@@ -72,9 +75,7 @@ class PatternDoor:
         self.events = PatternEvents(reader.given, stream.time, stream.delay)
         self.door, self.at, self.delay = self.events.door, self.events.at, stream.delay
         self.tables: list[GivenRows] = []  # with rows that wait; dicts wait only where there are none
-        self.matches = 0  # that came this way since the long way last looked
-        self.counted: tuple[Any, int] = (None, 0)  # the event that matches were last counted for, and those before
-        self.back: Any = pa.Table.to_pylist  # to the kind of table that came last
+        self.back: Any = _TO_LIST  # to the kind of table that came last
         self.opened: SearchStream | None = None
         self.before: Before | None = None  # of a call of several events that is at work...
         self.happened: tuple[Any, Before | None] = (
@@ -82,7 +83,7 @@ class PatternDoor:
             None,
         )  # ... and of one that has done its work, with its events
         self.nothing = stream.result.empty_table()
-        self.takes_dicts = False  # does no table wait, and is a list the kind that came last?
+        self.call: Callable[[Any, Any, int, int], int] = _not_yet
 
     # --- the long way -------------------------------------------------------------------------------------------------
 
@@ -97,8 +98,8 @@ class PatternDoor:
         self.events.log_names = stream.pushed.schema.names
         self.watermark_then = -FAR if stream.watermark is None else stream.watermark
         self.until_then = stream.pushed.until
-        self.door[p.WATERMARK], self.door[d.EVENTS], self.matches = self.watermark_then, 0, 0
-        self.before, self.counted, self.takes_dicts = None, (None, 0), False
+        self.door[p.WATERMARK], self.door[d.EVENTS], self.door[d.TOLD] = self.watermark_then, 0, 0
+        self.before = None
         self.opened = stream
         return self._look(stream.waiting.to_pylist(), [])
 
@@ -142,17 +143,39 @@ class PatternDoor:
         """How many events came this way since the long way last looked."""
         return self.door[d.EVENTS]
 
+    @property
+    def matches(self) -> int:
+        """How many matches came this way since then."""
+        return self.door[d.TOLD]
+
+    # --- single events that need no lock ------------------------------------------------------------------------------
+
+    def let_in(self) -> None:
+        """May single events come without the lock? As plain Python the kernel could be broken off."""
+        self.door[d.OPEN] = COMPILES and self.back is _TO_LIST and not self.tables
+
+    def keep_out(self) -> None:
+        """No event comes without the lock from here on; what one of them has begun did not happen."""
+        self.door[d.OPEN] = 0
+        if self.door[d.HALF]:
+            self._return_to(self._before_event())
+
     # --- events -------------------------------------------------------------------------------------------------------
 
     def take(self, events: Any) -> Any:
         """What events decide, as they came; None: they have to go the long way, and nothing happened."""
+        begun = self.door[d.HALF] if self.door[d.TAKEN] == id(events) else 0
         try:
+            if begun:
+                self.door[d.HALF] = 0
+                return self._one(events, begun)
+            self.keep_out()
             if type(events) is dict:
                 if self.tables:
                     self.before = self._standing()
                     self._as_dicts()
                     self.before = None
-                return self.one(events, self.call(events, self.at, p.RELEASES))
+                return self._one(events, self.call(events, None, self.at, p.RELEASES))
             if type(events) is list and events:
                 return self._several(events, events, as_table=False)
             if type(events) is pa.Table and events.num_rows and events.schema.equals(self.reader.given):
@@ -161,19 +184,17 @@ class PatternDoor:
             self.take_back(events)
         return None
 
-    def one(self, event: Event, found: int) -> list[Event] | None:
+    def _one(self, event: Event, found: int) -> list[Event] | None:
         """What an event decides, of which the kernel said this; None: it has to go the long way."""
         if found < 0:
             more = self._gone_on(found) if self.door[d.TAKEN] else self._again(event, found)
             if more is None:
                 return None
             found = more
-        self.back, self.takes_dicts = pa.Table.to_pylist, True
-        if found == 0:
-            return []
-        rows: list[Event] = self.takes.found(False)
-        self.counted = event, self.matches
-        self.matches += len(rows)
+        rows: list[Event] = self.takes.found(False) if found else []
+        self.door[d.TOLD] += len(rows)
+        self.back = _TO_LIST
+        self.happened, self.before = (event, self.before), None
         return rows
 
     def _again(self, event: Event, found: int) -> int | None:
@@ -187,7 +208,7 @@ class PatternDoor:
             if not self._made_way(found, event):
                 self.before = None
                 return None
-            found = self.call(event, self.at, p.RELEASES)
+            found = self.call(event, None, self.at, p.RELEASES)
         self.before = None
         return self._gone_on(found)
 
@@ -225,11 +246,11 @@ class PatternDoor:
 
     def _hold(self, event: Any) -> bool:
         """Lets an event wait; False: it has to go the long way."""
-        found = self.call(event, self.at, p.HOLDS) if type(event) is dict else d.LONG_WAY
+        found = self.call(event, None, self.at, p.HOLDS) if type(event) is dict else d.LONG_WAY
         while found < 0:
             if not self._made_way(found, event):
                 return False
-            found = self.call(event, self.at, p.HOLDS)
+            found = self.call(event, None, self.at, p.HOLDS)
         return True
 
     def _several(self, given: Any, events: list[Any], as_table: bool) -> Any:
@@ -261,8 +282,8 @@ class PatternDoor:
         if found:
             rows = self.takes.found(as_table)
             told = rows if len(rows) else told
-        self.matches += len(told)
-        self.back, self.takes_dicts = (_same, False) if as_table else (pa.Table.to_pylist, not self.tables)
+        self.door[d.TOLD] += len(told)
+        self.back = _same if as_table else _TO_LIST
         self.happened, self.before = (events, self.before), None
         return told
 
@@ -345,18 +366,25 @@ class PatternDoor:
         tables = [(given, given.next) for given in self.tables]
         return Before(pushed.noted(), dicts, tables, watermark, door[d.EVENTS], self.matches)
 
+    def _before_event(self) -> Before:
+        """What was before the dict that the kernel took in last."""
+        watermark, first, last, number, rows, matches = self.door[p.NOTED : p.NOTED + 6].tolist()
+        self.pushed.until = self._until(watermark)
+        log, parts, count, _, *more = self.pushed.noted()
+        return Before((log, parts, count, rows, *more), self.events.waiting[first:last], [], watermark, number, matches)
+
     def take_back(self, events: Any) -> None:
         """A call was broken off, wherever it was: it did not happen."""
-        before = self.happened[1] if self.before is None and self.happened[0] is events else self.before
+        before = self.before
         if before is None and type(events) is dict and self.door[d.TAKEN] == id(events):
-            watermark, first, last, number, rows = self.door[p.NOTED : p.NOTED + 5].tolist()
-            self.pushed.until = self._until(watermark)
-            log, parts, count, _, *more = self.pushed.noted()
-            matches = self.counted[1] if self.counted[0] is events else self.matches
-            dicts = self.events.waiting[first:last]
-            before = Before((log, parts, count, rows, *more), dicts, [], watermark, number, matches)
-        if before is None:
-            return
+            before = self._before_event()
+        elif before is None and self.happened[0] is events:
+            before = self.happened[1]
+        if before is not None:
+            self._return_to(before)
+
+    def _return_to(self, before: Before) -> None:
+        """What happened since then did not."""
         self.before = before  # should this be broken off, too
         pushed = self.pushed
         pushed.at = None
@@ -368,15 +396,20 @@ class PatternDoor:
         takes = self.opened.takes_events()
         assert takes is not None
         self.takes = takes
-        self.door[p.WATERMARK], self.door[d.EVENTS], self.matches = before.watermark, before.events, before.matches
-        self.door[d.TAKEN] = 0
-        self.takes_dicts = False
+        door = self.door
+        door[p.WATERMARK], door[d.EVENTS], door[d.TOLD] = before.watermark, before.events, before.matches
+        door[d.TAKEN] = door[d.HALF] = door[d.OPEN] = 0
         self._look(before.dicts, [given.waits_from(row) for given, row in before.tables])
         self.happened, self.before = (None, None), None
 
 
 def _same(table: pa.Table) -> pa.Table:
     return table
+
+
+def _not_yet(event: Any, answer: Any, at: int, how: int) -> int:
+    """The kernel is not there."""
+    return d.LONG_WAY
 
 
 def refused(stream: SearchStream, reader: EventReader) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.engine.incremental.pattern_door import ALONE
 from cepheid.errors import CepheidError
 from cepheid.language.durations import whole_steps
 from cepheid.runners.languages import LiveStart, PatternLanguage
@@ -91,24 +92,19 @@ class SearchLive(LiveFace):
         happened, and the same events can be sent again.
         """
         door = self._door
+        if door is not None and type(events) is dict:
+            found: list[Any] = []
+            try:
+                if door.call(events, found, door.at, ALONE) == 0:
+                    return found
+            except BaseException:  # such as Ctrl-C, which may come after everything has happened
+                self._take_back(door, events)
+                raise
         if door is not None and type(events) in _KINDS:
             self._check_alone()
-            if type(events) is dict and self._opened is self._state and door.takes_dicts:
-                try:
-                    with self._lock:  # spares two frames of Python, which take as long as the kernel
-                        if self._opened is self._state:
-                            code = door.call(events, door.at, 0)
-                            if code == 0:
-                                return []
-                            rows = door.one(events, code)
-                            if rows is not None:
-                                return rows
-                except BaseException:
-                    self._take_back(door, events)
-                    raise
-            found = self._by_door(door, events)
-            if found is not None:
-                return found
+            told = self._by_door(door, events)
+            if told is not None:
+                return told
         return super().send(events)
 
     def _by_door(self, door: PatternDoor, events: Any) -> Any:
@@ -118,8 +114,11 @@ class SearchLive(LiveFace):
             with self._lock:
                 if self._opened is not self._state and not self._is_open(door):
                     return None
-                return door.take(events)
-        except BaseException:  # such as Ctrl-C, which may come after everything has happened
+                told = door.take(events)
+                if told is not None:
+                    door.let_in()
+                return told
+        except BaseException:
             self._take_back(door, events)
             raise
 
@@ -142,6 +141,7 @@ class SearchLive(LiveFace):
         if door is None or self._opened is not state:
             return state
         self._opened = None
+        door.keep_out()
         if not door.number:
             return state
         seen = state.numbers

@@ -21,6 +21,7 @@ from cepheid.engine.incremental.dict_door import (
     FAR,
     FILLS,
     FILLS_AT,
+    HALF,
     IN_TEXTS,
     LOG,
     LONG_WAY,
@@ -29,11 +30,13 @@ from cepheid.engine.incremental.dict_door import (
     NONE_KIND,
     OF_COLUMN,
     OF_FILL,
+    OPEN,
     QUIET,
     RAWS_AT,
     ROWS,
     STORED,
     TAKEN,
+    TOLD,
     VALUE_KIND,
     VALUES_AT,
     filled,
@@ -61,6 +64,8 @@ from cepheid.engine.kernels.objects import (
     PythonObject,
     address,
     clear_error,
+    collect_again,
+    collect_nothing,
     dict_copy,
     dict_item,
     fraction_of,
@@ -86,24 +91,27 @@ TEXTS_AT, TEXTS, ALL_BITS, ONE_AT, ONE_ASKED, ONE_FROM, ONE_TO, KINDS_AT, KINDS 
 READ_FROM, READ_TO, NONE, FRACTION = range(DOOR_SIZE + 20, DOOR_SIZE + 24)
 # The event at work: its dict (0: a row), time, key, bits; how far it is; up to where time passes; is it in the log?
 EVENT, TIME, KEY, BITS, STAGE, UNTIL, USED = range(DOOR_SIZE + 24, DOOR_SIZE + 31)
-# What some of these were before the last call: watermark, first and last that waits, events, rows.
+# What some of these were before the last call: watermark, first and last that waits, events, rows, matches.
 NOTED = DOOR_SIZE + 31
-ROOMS, IDLE_AT = NOTED + 5, NOTED + 8  # three addresses, and one
+ROOMS, IDLE_AT = NOTED + 6, NOTED + 9  # three addresses, and one
 # Are rows of tables put down first, and then searched, several at once? How many are put down and not searched.
-GATHERS, GATHERED = NOTED + 9, NOTED + 10
+GATHERS, GATHERED = NOTED + 10, NOTED + 11
 # Keys that are one whole number and were seen lately, with their numbers, and how many there is room for (0: none).
-SEEN_AT, SEEN = NOTED + 11, NOTED + 12
+SEEN_AT, SEEN = NOTED + 12, NOTED + 13
 # Rows of tables: the kernel that puts down several (0: there is none), and the rows at work; the columns of a batch
 # that are read, in the order of the columns above, and those of texts; what short texts said lately.
-PUT_AT, TABLE_AT, COLUMNS_READ_AT, TEXT_COLUMNS_AT, TEXTS_SEEN_AT = range(NOTED + 13, NOTED + 18)
-PATTERN_DOOR_SIZE = TEXTS_SEEN_AT + 1
+PUT_AT, TABLE_AT, COLUMNS_READ_AT, TEXT_COLUMNS_AT, TEXTS_SEEN_AT = range(NOTED + 14, NOTED + 19)
+# The kernel that makes the rows of the result (0: Python makes them), what it needs, and the list that they go into.
+TELL_AT, OF_TELLING, ANSWER = range(NOTED + 19, NOTED + 22)
+PATTERN_DOOR_SIZE = ANSWER + 1
 TEXTS_SEEN, SHORT = 256, 7  # of a column; letters of a short text
 OF_TEXT_SEEN = 3  # its letters as a number, how many, and what it says
 OF_RING, OF_TEXTS, OF_KIND = 3, 2, 3  # a text column and its dict; the bits of a kind, its number, can it begin?
 
 # STAGE: the event is not in yet, it is, or only time passes; rows that are put down are searched.
 FRESH, INSIDE, PASSES, SEARCHES = range(4)
-RELEASES, HOLDS = range(2)  # how an event is taken in: HOLDS releases nothing, and may be out of order
+# How an event is taken in: HOLDS releases nothing, and may be out of order; ALONE needs no lock.
+RELEASES, HOLDS, ALONE = range(3)
 # What a call returns besides how much there is to report, and what `dict_door` has.
 NEEDS_TEXT, NEEDS_OWN_KIND, NEEDS_KEY, OUT_OF_ORDER, NO_MEMORY, PAUSED, HINDERED = -5, -6, -7, -8, -9, -10, -20
 UNTIL_A_PAUSE, MOST_GATHERED = 1 << 12, 256  # rows
@@ -359,24 +367,23 @@ def held(door: Int64s, event: int, time: int, key: int, bits: int) -> int:
 
 
 @kernel
-def arrived(given: PythonObject, at: int, how: int) -> int:
+def taken_in(door: Int64s, at: int, event: int, how: int) -> int:
     """Takes a dict in; how much there is to report, or why nothing has happened, or what hinders it."""
-    door, event = int64_row(at, PATTERN_DOOR_SIZE), address(given)
     door[TAKEN] = door[RAWS_AT] = 0
     time = time_of(door, at, event, QUIET)
     if time >= FAR or time < door[WATERMARK] or not is_plain(door):
         return LONG_WAY
     ring, last = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[RING_LAST]
-    if how == RELEASES and last > door[RING_FIRST] and time < ring[last - 1, 0]:
+    if how != HOLDS and last > door[RING_FIRST] and time < ring[last - 1, 0]:
         return OUT_OF_ORDER
-    if last >= door[RING_ROOM] or (how == RELEASES and (door[ROWS] > door[MOST_ROWS] or door[LOG] == 0)):
+    if last >= door[RING_ROOM] or (how != HOLDS and (door[ROWS] > door[MOST_ROWS] or door[LOG] == 0)):
         return NEEDS_ROOM
     lacks = described(door, at)
     if lacks != 0:
         return lacks
     if how == HOLDS:
         return held(door, event, time, door[KEY], door[BITS])
-    for place, field in enumerate((WATERMARK, RING_FIRST, RING_LAST, EVENTS, ROWS)):
+    for place, field in enumerate((WATERMARK, RING_FIRST, RING_LAST, EVENTS, ROWS, TOLD)):
         door[NOTED + place] = door[field]
     door[TAKEN] = event
     door[EVENTS] += 1
@@ -395,6 +402,30 @@ def arrived(given: PythonObject, at: int, how: int) -> int:
     if lacks != 0:
         return lacks
     return released(door) if passes else 0
+
+
+@kernel
+def arrived(given: PythonObject, answer: PythonObject, at: int, how: int) -> int:
+    """Takes a dict in, and puts the rows of what it decides into a list: 0. Otherwise what `taken_in` says.
+
+    With ALONE, HALF says the same if it has begun: whoever comes first with the lock goes on, or takes it back.
+    """
+    door = int64_row(at, PATTERN_DOOR_SIZE)
+    if how == ALONE and door[OPEN] == 0:
+        return LONG_WAY
+    collects = collect_nothing()  # or code of the user could run, and send something, in the midst of this
+    found = taken_in(door, at, address(given), how)
+    if how == ALONE and found > 0 and door[TELL_AT] != 0:
+        door[ANSWER] = address(answer)
+        made = search_at(door[TELL_AT])(door)
+        if made >= 0:
+            door[TOLD] += made
+            found = 0
+    if how == ALONE and found != 0:
+        door[OPEN], door[HALF] = 0, found if door[TAKEN] != 0 else 0
+    if collects != 0:
+        collect_again()
+    return found
 
 
 @kernel

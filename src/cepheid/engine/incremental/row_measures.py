@@ -10,7 +10,10 @@ import numpy as np
 
 from cepheid.engine.data.arrays import Int32s, Int64Rows, Int64s, Uint8s
 from cepheid.engine.incremental.arrow_memory import DATA, buffer_at, column_at, is_there, offset_of
+from cepheid.engine.incremental.dict_door import LOG
+from cepheid.engine.incremental.dict_door import ROWS as LOG_ROWS
 from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.incremental.pattern_door import ANSWER, OF_TELLING
 from cepheid.engine.incremental.result_rows import (
     BATCH_AT,
     COLUMNS,
@@ -62,6 +65,7 @@ from cepheid.engine.kernels.objects import (
     give_back,
     list_append,
     list_item,
+    list_size,
     whole_object,
 )
 
@@ -75,10 +79,13 @@ OWN_ROW, OTHER_ROW, LABEL, MATCH_NUMBER, ROW_NUMBER, COUNT, ARITHMETIC = range(7
 PLUS, MINUS, TIMES = range(3)
 # The numbers behind those of `result_rows`: the names of labels as a batch, and as a list; the list of dicts that is
 # the last part of the log, and the number of its first; names of columns, and None, by address. Where rows are noted,
-# how many there are, and where their values lie; how many columns the result has, before those that others need.
+# how many there are, and where their values lie; how many columns the result has, before those that others need; how
+# many rows there is room for.
 NAMES_AT, NAMES, DICTS, FIRST_DICT, COLUMN_NAMES_AT, NOTHING = range(ROWS_SIZE, ROWS_SIZE + 6)
-ROWS_SHOWN_AT, ROWS_SHOWN, VALUES_FOUND_AT, COLUMNS_SHOWN = range(ROWS_SIZE + 6, ROWS_SIZE + 10)
-SHOWN_SIZE = ROWS_SIZE + 10
+ROWS_SHOWN_AT, ROWS_SHOWN, VALUES_FOUND_AT, COLUMNS_SHOWN, ROWS_ROOM = range(ROWS_SIZE + 6, ROWS_SIZE + 11)
+SHOWN_SIZE = ROWS_SIZE + 11
+# What single dicts need: the arrays `batch`, `asked` and `head` by address, and how much may be found.
+BATCH_OF_SEARCH, ASKED_OF_RESULT, HEAD_OF_RESULT, MOST_FOUND, TELLING_SIZE = range(5)
 # Of a column of the result: what it is, the column of the log and how wide that is, whether it holds fractions; what
 # it is computed of and how. The names of it and of the log's column, by address.
 OF_LOG, WIDTH, IS_FRACTION, LEFT, RIGHT, SIGN = range(1, 7)
@@ -163,7 +170,6 @@ def measured(batch: Int64s, asked: Int64s, shown: Int64Rows) -> int:
             shown_row(asked, head, found[match], steps, taken, -1, shown[made])
             made += 1
         taken += max(length, 0)
-    batch[FOUND] = batch[STEPS_FOUND] = 0
     return made
 
 
@@ -273,6 +279,7 @@ def measured_values(batch_at: int, asked_at: int, head_at: int) -> int:
         int64_row(head_at, SHOWN_SIZE),
     )
     rows = measured(batch, asked, shown_rows(head, batch[FOUND] + batch[STEPS_FOUND]))
+    batch[FOUND] = batch[STEPS_FOUND] = 0
     head[ROWS_SHOWN] = rows
     found = int64_rows(head[VALUES_FOUND_AT], rows * head[COLUMNS], 2)
     return found_values(head, shown_rows(head, rows), rows, found)
@@ -346,17 +353,12 @@ def put_computed(head: Int64s, shown: Int64s, value: int, into: int) -> bool:
     return bool(done)
 
 
-@kernel
-def measured_dicts(given: PythonObject, batch_at: int, asked_at: int, head_at: int) -> int:
-    """Notes what the rows of the result show, and puts them into a list, as dicts.
+@borrowing
+def rows_of_dicts(batch: Int64s, asked: Int64s, head: Int64s, into: int) -> int:
+    """Notes what the rows of the result show, and puts them into a list, as dicts; how many.
 
     -1: a value lies in no dict, or there is no memory.
     """
-    batch, asked, head = (
-        int64_row(batch_at, BATCH_SIZE),
-        int64_row(asked_at, ASKED_SIZE),
-        int64_row(head_at, SHOWN_SIZE),
-    )
     rows = measured(batch, asked, shown_rows(head, batch[FOUND] + batch[STEPS_FOUND]))
     head[ROWS_SHOWN], shown = rows, shown_rows(head, rows)
     columns = int64_rows(head[COLUMNS_AT], head[COLUMNS], OF_RESULT)
@@ -374,7 +376,7 @@ def measured_dicts(given: PythonObject, batch_at: int, asked_at: int, head_at: i
             elif done:
                 done = put_value(head, columns[value], made, names[value, 0], names[value, 1], shown[row, value])
         if done:
-            done = list_append(address(given), made) == 0
+            done = list_append(into, made) == 0
         if made != 0:
             give_back(made)
         if not done:
@@ -383,4 +385,29 @@ def measured_dicts(given: PythonObject, batch_at: int, asked_at: int, head_at: i
     return rows
 
 
+@kernel
+def measured_dicts(given: PythonObject, batch_at: int, asked_at: int, head_at: int) -> int:
+    """The same for Python: what is found is told by this."""
+    batch = int64_row(batch_at, BATCH_SIZE)
+    rows = rows_of_dicts(batch, int64_row(asked_at, ASKED_SIZE), int64_row(head_at, SHOWN_SIZE), address(given))
+    batch[FOUND] = batch[STEPS_FOUND] = 0
+    return rows
+
+
+@kernel
+def told_dicts(door: Int64s) -> int:
+    """The same for a single dict that was taken in; -1: Python has to look at what is found."""
+    of = int64_row(door[OF_TELLING], TELLING_SIZE)
+    batch, head = int64_row(of[BATCH_OF_SEARCH], BATCH_SIZE), int64_row(of[HEAD_OF_RESULT], SHOWN_SIZE)
+    if batch[FOUND] > of[MOST_FOUND] or batch[FOUND] + batch[STEPS_FOUND] > head[ROWS_ROOM]:
+        return -1
+    head[DICTS] = door[LOG]
+    head[FIRST_DICT] = door[LOG_ROWS] - list_size(door[LOG])
+    rows = rows_of_dicts(batch, int64_row(of[ASKED_OF_RESULT], ASKED_SIZE), head, door[ANSWER])
+    if rows >= 0:
+        batch[FOUND] = batch[STEPS_FOUND] = 0
+    return rows
+
+
 measure_values, make_values, measure_dicts = Entry(measured_values), Entry(made_values), Entry(measured_dicts)
+tell_dicts = Entry(told_dicts)

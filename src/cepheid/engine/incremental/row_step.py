@@ -56,7 +56,7 @@ from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
 from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
 from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
 from cepheid.engine.incremental.result_rows import find, make
-from cepheid.engine.incremental.row_measures import make_values, measure_dicts, measure_values
+from cepheid.engine.incremental.row_measures import make_values, measure_dicts, measure_values, tell_dicts
 from cepheid.engine.incremental.row_push import (
     AHEAD,
     ALL_DONE,
@@ -289,4 +289,5 @@ __all__ = [
     "release_rows",
     "renumber",
     "step",
+    "tell_dicts",
 ]

@@ -106,6 +106,7 @@ tuple_set: _Whole = _of_python(
 )  # hands over to a new tuple, at a place, a value
 list_new: _Whole = _of_python("PyList_New", int, int)  # makes a list of so many places, which are to be set
 list_append: _Whole = _of_python("PyList_Append", Int32, int, int)  # puts behind the values of a list another one
+list_size: _Whole = _of_python("PyList_Size", int, int)  # how many values a list has
 list_item: _Whole = _of_python("PyList_GetItem", int, int, int)  # of a list and a place: the value, which stays its own
 whole_object: _Whole = _of_python("PyLong_FromLongLong", int, int)  # makes an object of a whole number
 fraction_object: _Whole = _of_python("PyFloat_FromDouble", int, float)  # makes an object of a fraction

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import row_measures as m
 from cepheid.engine.incremental.arrow_memory import Exported
 from cepheid.engine.incremental.result_rows import (
@@ -166,6 +167,13 @@ class RowResults:
         """Can what is found be shown by kernels?"""
         return not self._each_row or core.numbers_of_batch[STEPS_FOUND] <= MANY_ROWS
 
+    def telling(self, core: RowCore, most: int) -> Int64s | None:
+        """What the kernel needs that makes the rows of up to so many matches; None: Python computes some columns."""
+        made = np.zeros(m.TELLING_SIZE, np.int64)
+        made[m.BATCH_OF_SEARCH], made[m.ASKED_OF_RESULT] = core.batch_at, self._asked_at
+        made[m.HEAD_OF_RESULT], made[m.MOST_FOUND] = self._head_at, most
+        return made if self.is_plain else None
+
     def table(self, core: RowCore, log: EventLog) -> pa.Table:
         """What is found as a table."""
         self._look_at(core)
@@ -209,6 +217,7 @@ class RowResults:
         values = len(self.leaves)
         self._shown, self._found = np.zeros((rows, values), np.int64), np.zeros((rows * values, 2), np.int64)
         self.head[m.ROWS_SHOWN_AT], self.head[m.VALUES_FOUND_AT] = self._shown.ctypes.data, self._found.ctypes.data
+        self.head[m.ROWS_ROOM] = rows
 
     def _one_by_one(self, log: EventLog) -> list[Event]:
         """The same for rows that came as dicts and in tables."""

@@ -12,6 +12,7 @@ from cepheid.engine.incremental import row_push as r
 from cepheid.engine.incremental import row_step
 from cepheid.engine.incremental.pattern_events import PatternEvents, Step
 from cepheid.engine.incremental.row_core import Matched, RowCore
+from cepheid.engine.incremental.row_measures import told_dicts
 from cepheid.engine.incremental.row_parts import Standing
 from cepheid.engine.search.row_pattern.arrange import Arranged
 from cepheid.engine.search.row_pattern.finalized import Key, Resume, Retained, keys_of, remembers
@@ -116,6 +117,7 @@ class RowTakesEvents:
         before, self._begun = self._begun, (events, core, core.numbers)
         if len(before) == 3 and all(map(is_, before, self._begun)):
             return  # only rows were forgotten
+        telling = None if self.results is None else self.results.telling(core, self.pushed.most)
         events.look_at(
             Step(
                 row_step.row_step,
@@ -129,6 +131,8 @@ class RowTakesEvents:
                 attributes=of_rows.attributes,
                 gathers=True,
                 put=row_step.rows_put,
+                tell=None if telling is None else told_dicts,
+                of_telling=telling,
             )
         )
 
