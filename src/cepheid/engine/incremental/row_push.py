@@ -33,7 +33,10 @@ from cepheid.engine.search.row_pattern.kernel import (
     settle,
 )
 from cepheid.engine.search.row_pattern.memory import Memory
-from cepheid.engine.search.row_pattern.path_state import Judging, PathState, holds_here
+from cepheid.engine.search.row_pattern.path_state import HIGH as HIGH_OF_PARTITION
+from cepheid.engine.search.row_pattern.path_state import LOW as LOW_OF_PARTITION
+from cepheid.engine.search.row_pattern.path_state import NUMBER as NUMBER_OF_MATCH
+from cepheid.engine.search.row_pattern.path_state import ROW, START, Judging, PathState
 from cepheid.engine.search.row_pattern.program import Program
 
 # The numbers in `head`: the partition's rows, and where its search stands.
@@ -76,6 +79,7 @@ HAD_ROWS, HAS_ROWS, BEGINS_AT, MATCHES, MATCHED_TO, STANDS_WHOLE, OF_STANDING = 
 ALL_DONE, NEEDS_ROWS, NEEDS_SCRATCH, NEEDS_RESULTS, NEEDS_MEMORY, STOPPED, PAUSED, TOO_MANY_OPEN = range(8)
 SKIPS = 10
 FAR = 2**62
+SLOT_OF_ASK, SHIFT_OF_ASK = 1, 5
 LONG = 32  # rows of an attempt in vain, after which the next one waits for the label that every match has
 UNTIL_A_PAUSE = 1 << 20
 
@@ -127,7 +131,7 @@ def number_table(head: Int64s, number: int) -> Float64Rows:
     return float64_rows(head[at], head[at + 1], head[at + 2])
 
 
-@kernel
+@inlined
 def program_at(head: Int64s) -> Program:
     """The program of the pattern."""
     return Program(
@@ -144,7 +148,7 @@ def program_at(head: Int64s) -> Program:
     )
 
 
-@kernel
+@inlined
 def rows_at(head: Int64s) -> Rows:
     """The rows of the partition."""
     nothing = whole_row(head, EMPTY)
@@ -163,7 +167,7 @@ def rows_at(head: Int64s) -> Rows:
     )
 
 
-@kernel
+@inlined
 def mode_at(head: Int64s, batch: Int64s) -> Mode:
     """What the clause asks for."""
     return Mode(
@@ -183,7 +187,7 @@ def mode_at(head: Int64s, batch: Int64s) -> Mode:
     )
 
 
-@kernel
+@inlined
 def columns_at(head: Int64s) -> Columns:
     """What conditions read."""
     return Columns(
@@ -196,7 +200,7 @@ def columns_at(head: Int64s) -> Columns:
     )
 
 
-@kernel
+@inlined
 def judge_at(head: Int64s, kept: int) -> PathState:
     """What is kept of a path, in six tables from one on: COUNTS, or OF_ROW_COUNTS for a path of one row."""
     counted = whole_row(head, kept + 2)
@@ -221,23 +225,33 @@ def judge_at(head: Int64s, kept: int) -> PathState:
 
 @borrowing
 def judge_rows(head: Int64s) -> None:
-    """Conditions on rows alone, of rows that are new: what texts say is known, the rest is judged here."""
-    judge, predicate = judge_at(head, OF_ROW_COUNTS), function_at(head[PREDICATE_AT])
+    """Conditions on rows alone, of rows that are new: what texts say is known, the rest is judged here.
+
+    Such a condition asks for rows before the one at hand, and for nothing else.
+    """
+    predicate, columns = function_at(head[PREDICATE_AT]), columns_at(head)
     holds, begins, texts = byte_table(head, HOLDS), byte_row(head, BEGINS), whole_row(head, TEXTS)
-    labels, tested = head[LABELS], head[TESTED]
-    for row in range(head[JUDGED], head[HIGH]):
+    at, counted, running = whole_row(head, AT), whole_row(head, OF_ROW_COUNTED), number_table(head, RUNNING)[0]
+    asks, entry = whole_table(head, ASKS), whole_table(head, ENTRY)
+    labels, tested, high = head[LABELS], head[TESTED], head[HIGH]
+    counted[LOW_OF_PARTITION], counted[HIGH_OF_PARTITION], counted[NUMBER_OF_MATCH] = 0, high, 0
+    for row in range(head[JUDGED], high):
+        counted[START], counted[ROW] = row, row
         for label in range(labels + 1):
             held = texts[row] >> label & 1 == 1
             if held and tested >> label & 1 == 1:
-                held = holds_here(judge, predicate, labels + label, row, row, 0, head[HIGH], 0)
+                for index in range(entry[labels + label, 0], entry[labels + label, 1]):
+                    asked = row + asks[index, SHIFT_OF_ASK]
+                    at[asks[index, SLOT_OF_ASK]] = asked if 0 <= asked < high else -1
+                held = predicate(labels + label, at, counted, running, columns)
             if label < labels:
                 holds[label, row] = held
             elif len(begins) > 0:
                 begins[row] = held
-    head[JUDGED] = head[HIGH]
+    head[JUDGED] = high
 
 
-@kernel
+@inlined
 def no_memory(head: Int64s) -> Memory:
     """A memory that is never used: no array is made, since that takes longer than to look at a row."""
     wholes, nothing = int64_rows(head[SELF], 0, 0), whole_row(head, EMPTY)
@@ -245,7 +259,7 @@ def no_memory(head: Int64s) -> Memory:
     return Memory(wholes, bytes_, wholes, wholes, byte_row(head, EMPTY), nothing, whole_row(head, NO_COUNTERS))
 
 
-@kernel
+@inlined
 def scratch_at(head: Int64s) -> Scratch:
     """Room for an attempt, or one that is not finished."""
     return Scratch(
