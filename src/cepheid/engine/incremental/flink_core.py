@@ -18,6 +18,7 @@ from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.data.columns import Columns, fill_with_absent, storage
 from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.incremental import flink_push as f
+from cepheid.engine.incremental.pushed_matches import PushedMatches
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.memory import address_of
@@ -60,6 +61,7 @@ class Calls(NamedTuple):
     all_runs: Callable[..., Reported]
     load_runs: Callable[..., None]
     collect_nodes: Callable[..., None]
+    by_step: Callable[..., int]
 
 
 def refusal(search: Search, schema: pa.Schema, keys: Sequence[str]) -> str | None:
@@ -87,7 +89,7 @@ class FlinkCore:
         self.head = np.zeros(f.HEAD_SIZE, np.int64)
         self.tables: dict[int, npt.NDArray[Any]] = {}  # what lies at the addresses in `head`
         self.interpreted = is_interpreted()
-        entries = (f.begin_key, f.go_on, f.push_table, f.let_pass, f.all_runs, f.load_runs, f.collect_nodes)
+        entries = (f.begin_key, f.go_on, f.push_table, f.let_pass, f.all_runs, f.load_runs, f.collect_nodes, f.by_step)
         self.calls = Calls(*(each.plain() if self.interpreted else each.direct() for each in entries))
         with python_first(False):
             self.compiled: CompiledProgram = search.conditions()
@@ -310,6 +312,18 @@ class FlinkCore:
 
     # --- what is found ----------------------------------------------------------------------------------------------
 
+    def matches(self, steps: int) -> PushedMatches:
+        """The matches that are reported, with their events step by step; they stay reported."""
+        head = self.head
+        runs, events = int(head[f.REPORTED_RUNS]), np.empty(int(head[f.REPORTED_EVENTS]), np.int64)
+        sizes = np.empty((runs, steps), np.int64)
+        self.calls.by_step(head, self.search.step_of, events, sizes)
+        return PushedMatches(events, sizes, self.tables[f.OUT_PARTITION][:runs])
+
+    def forget_reported(self) -> None:
+        """What is reported has been told."""
+        self.head[f.REPORTED_RUNS] = self.head[f.REPORTED_EVENTS] = 0
+
     def found(self) -> Reported | None:
         """What has been reported since the last call; None: nothing."""
         head = self.head
@@ -318,7 +332,7 @@ class FlinkCore:
             return None
         out = [self.tables[number] for number in range(f.OUT_PARTITION, f.OUT_GIVEN_UP + 1)]
         partition, first, row, step, waiting, given_up = out
-        head[f.REPORTED_RUNS] = head[f.REPORTED_EVENTS] = 0
+        self.forget_reported()
         step = self.search.step_of[step[:events]]
         return Reported(
             partition[:runs].copy(),

@@ -484,6 +484,29 @@ def passed(head: Int64s, until: int) -> int:
 
 
 @kernel
+def reported_by_step(head: Int64s, number_of: Int64s, events: Int64s, sizes: Int64Rows) -> int:
+    """The events of the matches that are reported, match by match and step by step, and how many each step has.
+
+    `number_of` tells steps by places of the automaton. What is reported stays so.
+    """
+    first, rows, places = row_at(head, OUT_FIRST), row_at(head, OUT_ROW), row_at(head, OUT_STEP)
+    begun = np.zeros(sizes.shape[1], np.int64)
+    for match in range(sizes.shape[0]):
+        sizes[match] = 0
+        for taken in range(first[match], first[match + 1]):
+            sizes[match, number_of[places[taken]]] += 1
+        at = first[match]
+        for step in range(sizes.shape[1]):
+            begun[step] = at
+            at += sizes[match, step]
+        for taken in range(first[match], first[match + 1]):
+            step = number_of[places[taken]]
+            events[begun[step]] = rows[taken] - 1
+            begun[step] += 1
+    return 0
+
+
+@kernel
 def new_key(head: Int64s, key: int) -> int:
     """Begins with a key; what hinders it, or IDLE."""
     return IDLE if begun_key(head, key) else NEEDS_ARENA
@@ -493,6 +516,7 @@ begin_key = Entry(new_key)
 go_on = Entry(went_on)
 push_table = Entry(pushed_events)
 let_pass = Entry(passed)
+by_step = Entry(reported_by_step)
 
 
 # --- the whole state ------------------------------------------------------------------------------------------------

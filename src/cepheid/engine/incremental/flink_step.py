@@ -8,6 +8,8 @@ from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.flink_push import (
     HEAD_SIZE,
     IDLE,
+    KEYS,
+    KEYS_USED,
     NEEDED,
     NULL,
     QUEUE,
@@ -21,6 +23,8 @@ from cepheid.engine.incremental.flink_push import (
     all_runs,
     begin_event,
     begin_key,
+    begun_key,
+    by_step,
     collect_nodes,
     is_needed,
     let_pass,
@@ -95,18 +99,31 @@ def event_step(door: Int64s) -> int:
     return int(head[REPORTED_RUNS])
 
 
+@kernel
+def event_key_begun(door: Int64s) -> int:
+    """1 if there is room for the key at work, which is new, and the run that waits for its first event."""
+    head, key = int64_row(door[SEARCH], HEAD_SIZE), door[EVENT_KEY]
+    if key >= head[TABLES + 3 * KEYS + 1] or not begun_key(head, key):
+        return 0
+    head[KEYS_USED] = key + 1
+    return 1
+
+
 step, is_idle = Entry(event_step), Entry(event_is_idle)
+key_begun = Entry(event_key_begun)
 # All that has to be compiled before single events are taken in.
 __all__ = [
     "all_runs",
     "arrive",
     "begin_key",
+    "by_step",
     "check_rows",
     "collect_nodes",
     "find",
     "go_on",
     "go_on_with",
     "is_idle",
+    "key_begun",
     "let_pass",
     "load_runs",
     "make",

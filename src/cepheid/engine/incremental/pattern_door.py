@@ -68,6 +68,8 @@ from cepheid.engine.kernels.objects import (
     collect_nothing,
     dict_copy,
     dict_item,
+    dict_set,
+    dict_size,
     fraction_of,
     give_back,
     hold,
@@ -76,6 +78,7 @@ from cepheid.engine.kernels.objects import (
     list_item,
     tuple_of,
     tuple_set,
+    whole_object,
     whole_of,
 )
 
@@ -103,7 +106,8 @@ SEEN_AT, SEEN = NOTED + 12, NOTED + 13
 PUT_AT, TABLE_AT, COLUMNS_READ_AT, TEXT_COLUMNS_AT, TEXTS_SEEN_AT = range(NOTED + 14, NOTED + 19)
 # The kernel that makes the rows of the result (0: Python makes them), what it needs, and the list that they go into.
 TELL_AT, OF_TELLING, ANSWER = range(NOTED + 19, NOTED + 22)
-PATTERN_DOOR_SIZE = ANSWER + 1
+BEGIN_KEY_AT = NOTED + 22  # the kernel that begins with a new key (0: Python does)
+PATTERN_DOOR_SIZE = BEGIN_KEY_AT + 1
 TEXTS_SEEN, SHORT = 256, 7  # of a column; letters of a short text
 OF_TEXT_SEEN = 3  # its letters as a number, how many, and what it says
 OF_RING, OF_TEXTS, OF_KIND = 3, 2, 3  # a text column and its dict; the bits of a kind, its number, can it begin?
@@ -210,6 +214,29 @@ def number_of_key(door: Int64s, at: int) -> int:
 
 
 @borrowing
+def key_noted(door: Int64s) -> int:
+    """Notes the event's key under its number; -1: there is no memory for it."""
+    key, number = key_object(door), whole_object(door[KEY])
+    known = key != 0 and number != 0 and dict_set(door[KEYS_OF], key, number) == 0
+    if key != 0:
+        give_back(key)
+    if number != 0:
+        give_back(number)
+    if not known:
+        clear_error()
+    return int(door[KEY]) if known else -1
+
+
+@borrowing
+def new_key(door: Int64s) -> int:
+    """Begins with the event's key, which gets the next number; -1: Python has to."""
+    door[KEY] = dict_size(door[KEYS_OF])
+    if door[BEGIN_KEY_AT] == 0 or search_at(door[BEGIN_KEY_AT])(door) == 0:
+        return -1
+    return key_noted(door)
+
+
+@borrowing
 def text_said(door: Int64s, given: Int64s, text: int, row: int) -> int:
     """Finds out what a text or a truth of a row says, and leaves it in BITS; what is lacking, or 0.
 
@@ -284,7 +311,9 @@ def described_as(door: Int64s, at: int, bits: int) -> int:
         if door[KEY] == NO_MEMORY:
             return NO_MEMORY
         if door[KEY] < 0 and begins:
-            return NEEDS_KEY
+            door[KEY] = new_key(door)
+            if door[KEY] < 0:
+                return NEEDS_KEY
     return 0
 
 

@@ -44,6 +44,7 @@ class Step(NamedTuple):
     is_idle: Any = None  # the kernel that says whether an event does nothing
     gathers: bool = False  # are rows put down first, and then searched, several at once?
     put: Any = None  # the kernel that puts several down
+    begin_key: Any = None  # the kernel that begins with a new key
     tell: Any = None  # the kernel that makes the rows of the result, of single dicts...
     of_telling: Int64s | None = None  # ... and what it needs
 
@@ -103,6 +104,7 @@ class PatternEvents(DictColumns):
         self._place("of texts", of_texts, p.TEXT_COLUMNS_AT)
         self._place("texts seen", np.zeros(len(texts) * p.TEXTS_SEEN * p.OF_TEXT_SEEN, np.int64), p.TEXTS_SEEN_AT)
         door[p.PUT_AT] = 0 if step.put is None else address_of_kernel(step.put)
+        door[p.BEGIN_KEY_AT] = 0 if step.begin_key is None else address_of_kernel(step.begin_key)
         door[p.TELL_AT] = 0 if step.tell is None else address_of_kernel(step.tell)
         door[p.OF_TELLING] = 0 if step.of_telling is None else step.of_telling.ctypes.data
         head = np.zeros(p.GIVEN_SIZE, np.int64)

@@ -15,9 +15,9 @@ from cepheid.engine.data.table import times_of
 from cepheid.engine.incremental.dict_door import MOST_ROWS
 from cepheid.engine.incremental.flink_core import FlinkCore
 from cepheid.engine.incremental.flink_dicts import DictKinds, attributes_of
-from cepheid.engine.incremental.flink_step import event_is_idle, event_step
+from cepheid.engine.incremental.flink_push import REPORTED_RUNS
+from cepheid.engine.incremental.flink_step import event_is_idle, event_key_begun, event_step
 from cepheid.engine.incremental.pattern_events import PatternEvents, Step
-from cepheid.engine.incremental.pushed_matches import PushedMatches
 from cepheid.engine.incremental.result_rows import ResultRows
 from cepheid.engine.search.flink.finalized import Retained, compacted, nearest_deadline
 from cepheid.engine.search.flink.run import Search
@@ -134,6 +134,7 @@ class FlinkTakesEvents:
             has_kinds=True,
             attributes=attributes_of(core),
             is_idle=event_is_idle,
+            begin_key=event_key_begun,
         )
         events.look_at(step)
         if not core.key_names:
@@ -171,13 +172,17 @@ class FlinkTakesEvents:
     def found(self, as_table: bool) -> Any:
         """The rows of the result that are found, as dicts or as a table."""
         pushed = self.pushed
+        if as_table and self.rows.fits and not pushed.partial and pushed.core.head[REPORTED_RUNS]:
+            batch = self.rows.batch(pushed.log.places(), pushed.core.matches(len(self.steps)))
+            if batch is not None:
+                pushed.core.forget_reported()
+                return pa.Table.from_batches([batch])
         found = pushed.core.found()
         if found is None:
             return []
-        if as_table:
-            batch = self.rows.batch(pushed.log.places(), self._by_step(found)) if self.rows.fits else None
-            return pushed.assembled(found) if batch is None else pa.Table.from_batches([batch])
         rows = found.row.tolist()
+        if as_table:
+            return pushed.assembled(found)
         if pushed.partial or not pushed.log.are_dicts(rows):
             return pushed.assembled(found).to_pylist()
         steps, first, made, names = found.step.tolist(), found.first.tolist(), [], self.names
@@ -190,13 +195,3 @@ class FlinkTakesEvents:
                 row[step] = own if many else own[0] if own else None
             made.append(row)
         return made
-
-    def _by_step(self, found: Reported) -> PushedMatches:
-        """Matches with their events step by step, and how many events each step has."""
-        number, steps = len(found.partition), len(self.steps)
-        place = np.repeat(np.arange(0, number * steps, steps), np.diff(found.first)) + found.step
-        sizes = np.bincount(place, minlength=number * steps).reshape(number, steps)
-        events = found.row
-        if steps > 1 and bool((place[1:] < place[:-1]).any()):
-            events = events[np.argsort(place, kind="stable")]
-        return PushedMatches(events, sizes, found.partition)
