@@ -96,6 +96,7 @@ class FlinkCore:
         self.numbers: dict[Any, int] = {}  # of keys
         self.kinds: dict[bytes, int] = {}
         self.begins: list[bool] = []  # by kind: does a run begin with such an event?
+        self.matters: list[bool] = []  # ... does any run do anything with it?
         self.collect_at, self.grew = COLLECT, False
         self._write_conditions()
         self._make_rooms()
@@ -215,6 +216,7 @@ class FlinkCore:
             self.head[f.START : f.PARTIAL + 1] = machine[7:]
             start = 1 << min(machine.start, BITS)
             self.begins = [bool(each & start) for each in machine.active.tolist()]
+            self.matters = (machine.active != 0).tolist()
             if len(self.tables[f.ARRIVALS]) < 2 * machine.fan:
                 self._grow(f.ARRIVALS, 4 * machine.fan)
             self.kinds[truths] = number

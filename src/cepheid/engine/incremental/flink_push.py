@@ -14,7 +14,7 @@ from cepheid.engine.data.arrays import Int64Rows, Int64s
 from cepheid.engine.data.columns import Columns
 from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.incremental.entry import Entry
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, inlined, kernel
 from cepheid.engine.kernels.conditions import Scratch
 from cepheid.engine.kernels.heap import drop_earliest, put_entry
 from cepheid.engine.kernels.memory import float64_rows, function_at, int64_row, int64_rows, uint8_rows
@@ -146,7 +146,7 @@ def row_at(head: Int64s, number: int) -> Int64s:
     return int64_row(head[at], head[at + 2])
 
 
-@kernel
+@inlined
 def machine_at(head: Int64s) -> Machine:
     """The automaton."""
     return Machine(
@@ -168,7 +168,7 @@ def machine_at(head: Int64s) -> Machine:
     )
 
 
-@kernel
+@inlined
 def program_at(head: Int64s) -> Program:
     """What conditions that look back read."""
     return Program(
@@ -192,7 +192,7 @@ def program_at(head: Int64s) -> Program:
     )
 
 
-@kernel
+@inlined
 def columns_at(head: Int64s) -> Columns:
     """The columns of all events."""
     number, null = TABLES + 3 * NUMBER, TABLES + 3 * NULL
@@ -201,12 +201,12 @@ def columns_at(head: Int64s) -> Columns:
         float64_rows(head[number], head[number + 1], head[number + 2]),
         uint8_rows(head[null], head[null + 1], head[null + 2]),
         row_at(head, LITERAL),
-        np.empty(0, np.float64),
+        float64_rows(head[number], 1, 0)[0],
         table_at(head, EDGE),
     )
 
 
-@kernel
+@inlined
 def scratch_at(head: Int64s) -> Scratch:
     """Room for the values of one run."""
     running = TABLES + 3 * SCRATCH_RUNNING
@@ -223,20 +223,20 @@ def scratch_at(head: Int64s) -> Scratch:
     )
 
 
-@kernel
+@inlined
 def conditions_at(head: Int64s) -> Conditions:
     """What conditions that look back need."""
     return Conditions(program_at(head), columns_at(head), scratch_at(head), head[AT_HAND], 0)
 
 
-@kernel
+@inlined
 def events_at(head: Int64s, end: int) -> Events:
     """All events; time has passed up to the end."""
     nothing = row_at(head, SCRATCH_MISSING)
     return Events(nothing, nothing, row_at(head, TIMES), row_at(head, KINDS), end, 1)
 
 
-@kernel
+@inlined
 def room_at(head: Int64s, key: int) -> Room:
     """The runs of a key."""
     keys, arena = TABLES + 3 * KEYS, TABLES + 3 * ARENA
@@ -255,7 +255,7 @@ def room_at(head: Int64s, key: int) -> Room:
     )
 
 
-@kernel
+@inlined
 def reported_at(head: Int64s) -> Reported:
     """Room for what is reported."""
     return Reported(
@@ -362,7 +362,7 @@ def hand_back(head: Int64s, counts: Int64s, needed: int) -> int:
     return NEEDS_ROOM
 
 
-@kernel
+@borrowing
 def walk_event(head: Int64s) -> int:
     """Lets the runs of the key at work do what they do with the event at work; what hinders it, or USED."""
     key, row = head[KEY_AT_WORK], head[ROW_AT_WORK]
@@ -396,10 +396,8 @@ def is_needed(head: Int64s, time: int, kind: int, key: int) -> bool:
 
 
 @borrowing
-def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
-    """Puts an event behind the others, whose columns are filled; False: no run does anything with it."""
-    if not is_needed(head, time, kind, key):
-        return False
+def begin_event(head: Int64s, time: int, kind: int, key: int) -> None:
+    """Puts an event that is needed behind the others, whose columns are filled."""
     place = TABLES + 3 * KEYS
     counts = int64_row(head[place] + 8 * KEY_WIDTH * key, KEY_WIDTH)
     row, times, kinds = head[SIZE], TABLES + 3 * TIMES, TABLES + 3 * KINDS
@@ -408,7 +406,6 @@ def begin_event(head: Int64s, time: int, kind: int, key: int) -> bool:
     head[SIZE] = row + 1
     head[ROW_AT_WORK], head[KEY_AT_WORK] = row, key
     counts[AT_ROW], counts[PHASE] = row, SEEKING
-    return True
 
 
 @kernel
@@ -443,11 +440,10 @@ def pushed_events(head: Int64s, begin: int, end: int) -> int:
     head[WORK] = 0
     for event in range(begin, end):
         taken[event] = 0
-        if keys[event] < 0:
+        if keys[event] < 0 or not is_needed(head, times[event], kinds[event], keys[event]):
             continue
         copy_columns(head, event)
-        if not begin_event(head, times[event], kinds[event], keys[event]):
-            continue
+        begin_event(head, times[event], kinds[event], keys[event])
         taken[event] = 1
         hinders = walk_event(head)
         if hinders != USED:
@@ -459,8 +455,8 @@ def pushed_events(head: Int64s, begin: int, end: int) -> int:
     return USED
 
 
-@kernel
-def passed(head: Int64s, until: int) -> int:
+@borrowing
+def windows_passed(head: Int64s, until: int) -> int:
     """Time has passed: runs are given up; what hinders it, or IDLE."""
     machine, place = machine_at(head), TABLES + 3 * QUEUE
     while head[WAITING_KEYS] > 0:
@@ -481,6 +477,12 @@ def passed(head: Int64s, until: int) -> int:
             counts[QUEUED] = LATEST
             queued(head, counts, key)  # there is room: one has just gone
     return IDLE
+
+
+@kernel
+def passed(head: Int64s, until: int) -> int:
+    """The same, for Python."""
+    return windows_passed(head, until)
 
 
 @kernel

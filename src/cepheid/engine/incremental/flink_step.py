@@ -29,9 +29,9 @@ from cepheid.engine.incremental.flink_push import (
     is_needed,
     let_pass,
     load_runs,
-    passed,
     push_table,
     walk_event,
+    windows_passed,
 )
 from cepheid.engine.incremental.flink_push import go_on as go_on_with
 from cepheid.engine.incremental.pattern_door import BITS as EVENT_BITS
@@ -72,7 +72,8 @@ def event_is_idle(door: Int64s) -> int:
 def event_step(door: Int64s) -> int:
     """Takes in the event at work, and lets time pass; how many runs there are to report, or what hinders it."""
     head = int64_row(door[SEARCH], HEAD_SIZE)
-    if door[STAGE] == FRESH and door[EVENT_KEY] >= 0:
+    key = door[EVENT_KEY]
+    if door[STAGE] == FRESH and key >= 0 and is_needed(head, door[EVENT_TIME], door[EVENT_BITS], key):
         place, rooms = head[SIZE], door[ROOMS : ROOMS + 3]
         room = head[TABLES + 3 * NULL + 2]
         if place + 1 > min(room, head[TABLES + 3 * TIMES + 2]):
@@ -80,10 +81,10 @@ def event_step(door: Int64s) -> int:
         for number in range(3):
             rooms[number] = head[TABLES + 3 * (WHOLE + number)]
         filled(door, rooms, door[READ_FROM : READ_TO + 1], room, place, door[SEARCH] + 8 * NEEDED)
-        if begin_event(head, door[EVENT_TIME], door[EVENT_BITS], door[EVENT_KEY]):
-            if logged(door) == 0:
-                return NO_MEMORY
-            door[STAGE] = INSIDE
+        begin_event(head, door[EVENT_TIME], door[EVENT_BITS], key)
+        if logged(door) == 0:
+            return NO_MEMORY
+        door[STAGE] = INSIDE
     if door[STAGE] == INSIDE:
         hinders = walk_event(head)
         if hinders != USED:
@@ -93,7 +94,7 @@ def event_step(door: Int64s) -> int:
     if until < door[WATERMARK]:
         until -= 1  # an event's time: others of its instant may come behind it
     if head[WAITING_KEYS] > 0 and int64_rows(head[queue], 1, 2)[0, 0] <= until:
-        hinders = passed(head, until)
+        hinders = windows_passed(head, until)
         if hinders != IDLE:
             return HINDERED + hinders
     return int(head[REPORTED_RUNS])

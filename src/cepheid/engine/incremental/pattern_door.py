@@ -110,7 +110,8 @@ BEGIN_KEY_AT = NOTED + 22  # the kernel that begins with a new key (0: Python do
 PATTERN_DOOR_SIZE = BEGIN_KEY_AT + 1
 TEXTS_SEEN, SHORT = 256, 7  # of a column; letters of a short text
 OF_TEXT_SEEN = 3  # its letters as a number, how many, and what it says
-OF_RING, OF_TEXTS, OF_KIND = 3, 2, 3  # a text column and its dict; the bits of a kind, its number, can it begin?
+# A text column and its dict; the bits of a kind, its number, can it begin, can any run do anything with it?
+OF_RING, OF_TEXTS, OF_KIND = 3, 2, 4
 
 # STAGE: the event is not in yet, it is, or only time passes; rows that are put down are searched.
 FRESH, INSIDE, PASSES, SEARCHES = range(4)
@@ -296,7 +297,7 @@ def described_as(door: Int64s, at: int, bits: int) -> int:
         rooms[0], rooms[1], rooms[2] = head[one_event.WHOLE_AT], head[one_event.NUMBER_AT], head[one_event.NULL_AT]
         filled(door, rooms, door[ONE_FROM : ONE_TO + 1], 1, 0, at + 8 * BEYOND)
         bits |= holding_cases(head, door[ONE_ASKED])
-    begins = True
+    begins = matters = True
     if door[KINDS] >= 0:
         kinds, kind = int64_rows(door[KINDS_AT], door[KINDS], OF_KIND), 0
         while kind < door[KINDS] and kinds[kind, 0] != bits:
@@ -304,9 +305,9 @@ def described_as(door: Int64s, at: int, bits: int) -> int:
         if kind == door[KINDS]:
             door[BITS] = bits
             return NEEDS_OWN_KIND
-        bits, begins = kinds[kind, 1], kinds[kind, 2] != 0
-    door[BITS], door[KEY] = bits, 0
-    if door[KEYS_TO] > door[KEYS_FROM]:
+        bits, begins, matters = kinds[kind, 1], kinds[kind, 2] != 0, kinds[kind, 3] != 0
+    door[BITS], door[KEY] = bits, 0 if matters else -1
+    if matters and door[KEYS_TO] > door[KEYS_FROM]:
         door[KEY] = number_of_key(door, at)
         if door[KEY] == NO_MEMORY:
             return NO_MEMORY

@@ -88,7 +88,7 @@ class PatternEvents(DictColumns):
         )
         door[p.IDLE_AT] = 0 if step.is_idle is None else address_of_kernel(step.is_idle)
         door[p.STAGE], door[p.GATHERS], door[p.GATHERED] = p.FRESH, int(step.gathers), 0
-        self._kept["step"], self._kinds = step, list[tuple[int, int, bool]]()
+        self._kept["step"], self._kinds = step, list[tuple[int, int, bool, bool]]()
         self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills} | set(step.texts))
         kinds = [self._schema.field(name).type for name in step.key_names]
         self.reads_tables = all(held_kind(self._schema.field(name).type) >= 0 for name in self.columns_read)
@@ -114,9 +114,9 @@ class PatternEvents(DictColumns):
         head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = of_fractions.ctypes.data, len(of_fractions)
         self._kept["of rows"], self._of_rows_at = head, int(head.ctypes.data)
 
-    def add_kind(self, bits: int, kind: int, begins: bool) -> None:
-        """A kind of events that is new."""
-        self._kinds.append((bits, kind, begins))
+    def add_kind(self, bits: int, kind: int, begins: bool, matters: bool) -> None:
+        """A kind of events that is new: can one begin, and can a run do anything with one?"""
+        self._kinds.append((bits, kind, begins, matters))
         self._place("kinds", np.array(self._kinds, np.int64), p.KINDS_AT, p.KINDS)
 
     def look_at_log(self, dicts: list[Any] | None, rows: int, most: int) -> None:

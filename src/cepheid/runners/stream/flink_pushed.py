@@ -154,7 +154,7 @@ class FlinkTakesEvents:
         """A kind of events that is new."""
         core = self.pushed.core
         kind = core.kind_number(self.kinds.truths(bits))
-        self.events.add_kind(bits, kind, core.begins[kind])
+        self.events.add_kind(bits, kind, core.begins[kind], core.matters[kind])
 
     def learn_key(self, event: Event) -> None:
         """A key that is new."""
