@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import socket
 import sys
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 from cepheid.errors import CepheidError
 from cepheid.runners.spark import short_errors
 from cepheid.runners.spark.processor import PackedProcessor
+from cepheid.runners.spark.settled import acknowledge
 from cepheid.runners.spark.shard import Shard, Telling
 from cepheid.runners.spark.workers import missing_packages, prepare_workers
 from cepheid.runners.stream.identity import Fingerprint
@@ -93,3 +95,16 @@ def test_an_error_of_ours_leaves_the_traceback_out_and_any_other_keeps_it(monkey
     caused = CepheidError("ours")
     caused.__cause__ = ValueError("theirs")
     assert [hidden(error) for error in (CepheidError("ours"), ValueError("a defect"), caused)] == [True, False, False]
+
+
+def test_what_came_through_sockets_is_acknowledged_and_they_stay_open():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as one:
+        other, _ = server.accept()
+        pair = socket.socketpair()  # no TCP
+        with other, pair[0], pair[1]:
+            for said in (b"a", b"bc"):
+                other.sendall(said)
+                acknowledge()
+                assert one.recv(2) == said
+            pair[0].sendall(b"d")
+            assert pair[1].recv(1) == b"d"
