@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+import sys
+import threading
+from collections import deque
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import cepheid
-from cepheid.engine.incremental import row_core, row_step
+from cepheid.engine.incremental import pattern_door, row_core, row_step
 from cepheid.engine.kernels.compile import COMPILES
 from cepheid.flink import Pattern
 from cepheid.runners.live_search import SearchLive
@@ -275,3 +279,121 @@ def test_a_stream_that_is_cut_saved_and_searched_anew_anywhere_is_its_table(name
                 live.held.stream.pushed.at = None  # the search is lost, and made again from the events
         found += as_rows(live.finish())
         assert sorted(found) == sorted(as_rows(cepheid.match(table, query, **options)))
+
+
+FALL_AND_RISE = [3.0, 2.0, 1.0, 2.0, 1.0]  # the last of them ends a match, when time has passed it
+
+
+@pytest.mark.skipif(not COMPILES, reason="plain kernels take the lock")
+@pytest.mark.parametrize("name", ["v-shape", "computed"])
+@pytest.mark.parametrize("comes", ["another event", "a list", "a table", "save"])
+def test_an_event_that_another_call_overtakes_comes_after_it(name: str, comes: str) -> None:
+    """A kernel may leave rows of the result to Python: until it has the lock, nothing has happened."""
+    live = cepheid.live(f"MATCH_RECOGNIZE ({CLAUSES[name]}", SCHEMA)
+    empty = dict.fromkeys(KINDS)
+    events = [empty | {"ts": 0, "k": key} for key in (2, 3)]
+    events += [empty | {"ts": at, "k": 1, "price": price} for at, price in enumerate(FALL_AND_RISE)]
+    for event in events:
+        assert live.send(event) == []
+    door, last = live._door, empty | {"ts": 9, "k": 2}
+    door.door[pattern_door.TELL_AT] = 0
+    assert door.call(last, [], door.at, pattern_door.ALONE) > 0, "the match is found"
+    other = empty | {"ts": 9, "k": 3}
+    found: list[Any] = []
+    match comes:
+        case "another event":
+            found += live.send(other)
+        case "a list":
+            found += live.send([other])
+        case "a table":
+            found += live.send(pa.Table.from_pylist([other], SCHEMA)).to_pylist()
+        case _:
+            live = cepheid.live(f"MATCH_RECOGNIZE ({CLAUSES[name]}", SCHEMA, state=live.save())
+    before = live.numbers.events
+    assert before == {"save": 0}.get(comes, len(events) + 1)
+    found += live.send(last)
+    assert live.numbers.events == before + 1
+    assert len(found) == live.numbers.matches == 1
+
+
+@pytest.mark.skipif(not COMPILES, reason="plain kernels take the lock")
+@pytest.mark.parametrize("query", [f"MATCH_RECOGNIZE ({CLAUSES['v-shape']}", PATTERNS["any"]], ids=["rows", "Flink"])
+def test_ctrl_c_after_an_event_was_taken_in_takes_it_back(query: Any) -> None:
+    """Whatever the caller does not hear of has not happened."""
+    options: dict[str, Any] = {} if isinstance(query, str) else {"partition_by": ["k"]}
+    table, draw, broken = events(400), random.Random(1), 0
+    live, found = cepheid.live(query, SCHEMA, **options), list[str]()
+    for event in table.to_pylist():
+        door = live._door
+        if draw.random() < 0.3 and live._opened is live._state:
+            call = door.call
+
+            def interrupted(*given: Any, call: Any = call) -> int:
+                call(*given)
+                raise KeyboardInterrupt
+
+            door.call = interrupted
+            with pytest.raises(KeyboardInterrupt):
+                live.send(event)
+            door.call = call if door.call is interrupted else door.call
+            broken += 1
+        found += as_rows(live.send(event))
+    found += as_rows(live.finish())
+    assert broken > 50
+    assert live.numbers.events == table.num_rows
+    assert sorted(found) == sorted(as_rows(cepheid.match(table, query, **options)))
+
+
+@pytest.mark.parametrize("query", [f"MATCH_RECOGNIZE ({CLAUSES['v-shape']}", PATTERNS["any"]], ids=["rows", "Flink"])
+def test_threads_that_send_at_once_lose_nothing(query: Any) -> None:
+    """Each has a part of the events, and all of these wait for the others."""
+    options: dict[str, Any] = {} if isinstance(query, str) else {"partition_by": ["k"]}
+    table = events(2_000).filter(pc.field("k") > 0)
+    table = table.set_column(0, "ts", pa.array(range(table.num_rows)))  # as they come is one order only
+    live, found = cepheid.live(query, SCHEMA, delay=table.num_rows, **options), list[str]()
+
+    def send(first: int) -> None:
+        for event in table.slice(first, table.num_rows // 4).to_pylist():
+            found.extend(as_rows(live.send(event)))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=send, args=(table.num_rows // 4 * number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    sent = table.slice(0, table.num_rows // 4 * 4)
+    found += as_rows(live.finish())
+    assert live.numbers.events == sent.num_rows
+    assert sorted(found) == sorted(as_rows(cepheid.match(sent, query, **options)))
+
+
+@pytest.mark.skipif(not COMPILES, reason="plain kernels take the lock")
+def test_threads_in_order_decide_each_match_once() -> None:
+    """Threads take turns event by event, so that matches are found all along."""
+    query = f"MATCH_RECOGNIZE ({CLAUSES['v-shape']}"
+    table = events(2_000)
+    table = table.set_column(0, "ts", pa.array(range(2_000)))
+    live, rows_left, found = cepheid.live(query, SCHEMA), deque(table.to_pylist()), list[str]()
+    turn = threading.Lock()
+
+    def send() -> None:
+        while True:
+            with turn:
+                if not rows_left:
+                    return
+                event = rows_left.popleft()
+                told = live.send(event)
+            found.extend(as_rows(told))
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found += as_rows(live.finish())
+    assert sorted(found) == sorted(as_rows(cepheid.match(table, query)))
