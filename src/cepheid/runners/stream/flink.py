@@ -28,10 +28,9 @@ from cepheid.plan.options import Limits
 from cepheid.runners.results import assemble_steps, steps_schema
 from cepheid.runners.stream.flink_pushed import FlinkTakesEvents, PushedFlink
 from cepheid.runners.stream.pushed import Place
-from cepheid.runners.stream.searches import Int64s, SearchStream
+from cepheid.runners.stream.searches import MANY, OF_A_STEP, Int64s, SearchStream
 
 PUSHING = "incremental.flink_step"  # what is compiled where runs stay in memory
-MANY = 500  # events of a stream after which a condition that looks back is worth compiling
 BRIEF = 20_000  # runs times events that take less time than to start a thread
 
 
@@ -87,7 +86,7 @@ class FlinkStream(SearchStream):
         """The matches that are known when the watermark has passed some events."""
         if end is not None and not released.num_rows and self._nearest > end:
             return self.result.empty_table()
-        self.seen += released.num_rows
+        self.seen += max(released.num_rows, OF_A_STEP)
         pushes = self._may_push()
         known, module = (self._pushed, PUSHING) if pushes else (self._walked, FLINK_ENGINES["automaton"].module)
         with within_budget(self.limits.timeout, self.limits.max_bytes):

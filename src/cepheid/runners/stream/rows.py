@@ -20,12 +20,11 @@ from cepheid.plan.options import Limits
 from cepheid.runners.stream.pushed import Place
 from cepheid.runners.stream.row_results import RowResults
 from cepheid.runners.stream.rows_pushed import PushedRows, RowTakesEvents
-from cepheid.runners.stream.searches import Int64s, SearchStream
+from cepheid.runners.stream.searches import MANY, OF_A_STEP, Int64s, SearchStream
 
 KERNEL = ROW_ENGINES["preferred"].module  # what is compiled
 PUSHING = "incremental.row_step"  # the same where the search stays in memory
 LARGE = 5_000  # new rows that may be more than what is kept
-MANY = 500  # rows of a stream after which conditions on the path are worth compiling
 Known: TypeAlias = Callable[[], tuple[pa.Table | None, Retained | Place]]
 
 
@@ -83,7 +82,7 @@ class RowStream(SearchStream):
         return self._decided(KERNEL, released, lambda: self._walked(released, end))
 
     def _decided(self, module: str, released: pa.Table, known: Known) -> pa.Table:
-        self.seen += released.num_rows
+        self.seen += max(released.num_rows, OF_A_STEP)
         with within_budget(self.limits.timeout, self.limits.max_bytes):
             result, self.state = answer(module, released.num_rows, known)
         return self.result.empty_table() if result is None else result

@@ -17,6 +17,9 @@ from cepheid.runners.stream.saved import packed_search, read_search, reading
 
 Int64s = npt.NDArray[np.int64]
 
+MANY = 500  # events of a stream after which conditions on the path are worth compiling
+OF_A_STEP = 5  # a step without compiled conditions takes as long as with so many events, at the least
+
 
 class SearchStream(ABC):
     """Takes events as they come, at most `delay` steps late, and gives back what no later event can change.
