@@ -2,6 +2,8 @@
 
 `python -m bench live` prints, after its other tables, events a second for single dicts and tables of several sizes,
 and how the cost of an event grows with the window. Times are processor time.
+
+Each loop collects what its pattern shows of a match, and leaves out matches that are longer than the window.
 """
 
 from __future__ import annotations
@@ -55,27 +57,30 @@ def prices(number: int, keys: int = 10) -> pa.Table:
     return pa.table({"ts": np.arange(number), "k": draw.integers(0, keys, number), "price": draw.random(number)})
 
 
-def v_shapes_by_hand(rows: list[dict[str, Any]]) -> int:
-    """The loop for the row pattern: prices that fall, then rise."""
-    before: dict[int, float] = {}
-    state: dict[int, int] = defaultdict(int)
-    found = 0
+def v_shapes_by_hand(rows: list[dict[str, Any]], window: int = 10_000) -> int:
+    """The loop for the row pattern, prices that fall, then rise: when each match begins and ends."""
+    state: dict[int, list[Any]] = {}  # by key: the last price and its time, how far a match is, when it begins
+    found: list[tuple[int, int]] = []
     for row in rows:
-        key, price = row["k"], row["price"]
-        last = before.get(key)
-        before[key] = price
-        if last is None:
+        price, now = row["price"], row["ts"]
+        own = state.get(row["k"])
+        if own is None:
+            state[row["k"]] = [price, now, 0, now]
             continue
-        at = state[key]
+        last, then, at, begun = own
         if at == 2:
             if price <= last:
-                found += 1
-                state[key] = 0
+                if then - begun < window:
+                    found.append((begun, then))
+                at = 0
         elif price < last:
-            state[key] = 1
+            if at == 0:
+                begun = then
+            at = 1
         elif at == 1:
-            state[key] = 2 if price > last else 0
-    return found + sum(at == 2 for at in state.values())
+            at = 2 if price > last else 0
+        own[:] = price, now, at, begun
+    return len(found) + sum(at == 2 and then - begun < window for _, then, at, begun in state.values())
 
 
 def v_rows_by_hand(rows: list[dict[str, Any]]) -> int:
@@ -99,20 +104,25 @@ def v_rows_by_hand(rows: list[dict[str, Any]]) -> int:
     return len(shown) + sum(len(path) for path in state.values() if path[-1][0] == "C")
 
 
-def v_shapes_of_all_by_hand(rows: list[dict[str, Any]]) -> int:
+def v_shapes_of_all_by_hand(rows: list[dict[str, Any]], window: int = 10_000) -> int:
     """The loop for the row pattern without a key."""
-    found, at, last = 0, 0, float("-inf")
+    found: list[tuple[int, int]] = []
+    at, begun, then, last = 0, 0, 0, float("-inf")
     for row in rows:
-        price = row["price"]
+        price, now = row["price"], row["ts"]
         if at == 2:
             if price <= last:
-                found, at = found + 1, 0
+                if then - begun < window:
+                    found.append((begun, then))
+                at = 0
         elif price < last:
+            if at == 0:
+                begun = then
             at = 1
         elif at == 1:
             at = 2 if price > last else 0
-        last = price
-    return found + (at == 2)
+        last, then = price, now
+    return len(found) + (at == 2 and then - begun < window)
 
 
 def neighbours_by_hand(rows: list[dict[str, Any]]) -> int:
@@ -129,52 +139,52 @@ def neighbours_by_hand(rows: list[dict[str, Any]]) -> int:
 
 def any_by_hand(rows: list[dict[str, Any]], window: int = 10_000) -> int:
     """The loop for every combination."""
-    firsts: dict[int, list[int]] = defaultdict(list)
-    pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    found = 0
+    firsts: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    pairs: dict[int, list[tuple[dict[str, Any], dict[str, Any]]]] = defaultdict(list)
+    found: list[tuple[dict[str, Any], ...]] = []
     for event in rows:
         kind, key, now = event["type"], event["k"], event["ts"]
         if kind == "T0":
-            firsts[key].append(now)
+            firsts[key].append(event)
         elif kind == "T1":
-            firsts[key] = [begun for begun in firsts[key] if now - begun < window]
-            pairs[key] += [(begun, now) for begun in firsts[key]]
+            firsts[key] = [first for first in firsts[key] if now - first["ts"] < window]
+            pairs[key] += [(first, event) for first in firsts[key]]
         elif kind == "T2":
-            pairs[key] = [pair for pair in pairs[key] if now - pair[0] < window]
-            found += len(pairs[key])
-    return found
+            pairs[key] = [pair for pair in pairs[key] if now - pair[0]["ts"] < window]
+            found += [(*pair, event) for pair in pairs[key]]
+    return len(found)
 
 
 def not_followed_by_hand(rows: list[dict[str, Any]], window: int = 10_000) -> int:
     """The loop for a first and a third event without a second one in between."""
-    firsts: dict[int, list[int]] = defaultdict(list)
-    found = 0
+    firsts: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    found: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for event in rows:
         kind, key = event["type"], event["k"]
         if kind == "T0":
-            firsts[key].append(event["ts"])
+            firsts[key].append(event)
         elif kind == "T1":
             firsts.pop(key, None)
         elif kind == "T2" and key in firsts:
-            found += sum(event["ts"] - begun < window for begun in firsts.pop(key))
-    return found
+            found += [(first, event) for first in firsts.pop(key) if event["ts"] - first["ts"] < window]
+    return len(found)
 
 
 def followed_by_hand(rows: list[dict[str, Any]], window: int = 10_000) -> int:
     """The loop for the Flink pattern: each first event takes the next second one, and then the next third one."""
-    firsts: dict[int, list[int]] = defaultdict(list)
-    seconds: dict[int, list[int]] = defaultdict(list)
-    found = 0
+    firsts: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    seconds: dict[int, list[tuple[dict[str, Any], dict[str, Any]]]] = defaultdict(list)
+    found: list[tuple[dict[str, Any], ...]] = []
     for event in rows:
         kind, key = event["type"], event["k"]
         if kind == "T0":
-            firsts[key].append(event["ts"])
+            firsts[key].append(event)
         elif kind == "T1":
             if firsts.get(key):
-                seconds[key] += firsts.pop(key)
+                seconds[key] += [(first, event) for first in firsts.pop(key)]
         elif kind == "T2" and seconds.get(key):
-            found += sum(event["ts"] - begun < window for begun in seconds.pop(key))
-    return found
+            found += [(*pair, event) for pair in seconds.pop(key) if event["ts"] - pair[0]["ts"] < window]
+    return len(found)
 
 
 def shapes(quick: bool) -> None:

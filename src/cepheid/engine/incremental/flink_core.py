@@ -37,6 +37,7 @@ from cepheid.engine.search.flink.reports import (
 from cepheid.engine.search.flink.run import Search, failure_of
 from cepheid.engine.values.python_first import python_first
 from cepheid.language.schema import DataType
+from cepheid.plan.automaton import Kind
 from cepheid.plan.flink_limits import limit_reached
 from cepheid.plan.options import Limits
 
@@ -97,6 +98,9 @@ class FlinkCore:
         self.kinds: dict[bytes, int] = {}
         self.begins: list[bool] = []  # by kind: does a run begin with such an event?
         self.matters: list[bool] = []  # ... does any run do anything with it?
+        states = enumerate(self.automaton.states)
+        waits = {1 << min(number, BITS) for number, state in states if state.kind not in (Kind.FINAL, Kind.STOP)}
+        self.waiting = sum(waits)  # the states in which runs wait for events, as bits
         self.collect_at, self.grew = COLLECT, False
         self._write_conditions()
         self._make_rooms()
@@ -216,7 +220,7 @@ class FlinkCore:
             self.head[f.START : f.PARTIAL + 1] = machine[7:]
             start = 1 << min(machine.start, BITS)
             self.begins = [bool(each & start) for each in machine.active.tolist()]
-            self.matters = (machine.active != 0).tolist()
+            self.matters = (machine.active & self.waiting != 0).tolist()
             if len(self.tables[f.ARRIVALS]) < 2 * machine.fan:
                 self._grow(f.ARRIVALS, 4 * machine.fan)
             self.kinds[truths] = number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cepheid.engine.data.arrays import Int64s
-from cepheid.engine.incremental.dict_door import filled
+from cepheid.engine.incremental.dict_door import FAR, filled
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.flink_push import (
     HEAD_SIZE,
@@ -39,6 +39,7 @@ from cepheid.engine.incremental.pattern_door import (
     FRESH,
     HINDERED,
     INSIDE,
+    NEXT_DUE,
     NO_MEMORY,
     PASSES,
     READ_FROM,
@@ -97,6 +98,7 @@ def event_step(door: Int64s) -> int:
         hinders = windows_passed(head, until)
         if hinders != IDLE:
             return HINDERED + hinders
+    door[NEXT_DUE] = int64_rows(head[queue], 1, 2)[0, 0] if head[WAITING_KEYS] > 0 else FAR
     return int(head[REPORTED_RUNS])
 
 

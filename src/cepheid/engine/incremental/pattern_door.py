@@ -106,8 +106,9 @@ SEEN_AT, SEEN = NOTED + 12, NOTED + 13
 PUT_AT, TABLE_AT, COLUMNS_READ_AT, TEXT_COLUMNS_AT, TEXTS_SEEN_AT = range(NOTED + 14, NOTED + 19)
 # The kernel that makes the rows of the result (0: Python makes them), what it needs, and the list that they go into.
 TELL_AT, OF_TELLING, ANSWER = range(NOTED + 19, NOTED + 22)
-BEGIN_KEY_AT = NOTED + 22  # the kernel that begins with a new key (0: Python does)
-PATTERN_DOOR_SIZE = BEGIN_KEY_AT + 1
+# The kernel that begins with a new key (0: Python does); no window passes before this time, as far as is known.
+BEGIN_KEY_AT, NEXT_DUE = NOTED + 22, NOTED + 23
+PATTERN_DOOR_SIZE = NEXT_DUE + 1
 TEXTS_SEEN, SHORT = 256, 7  # of a column; letters of a short text
 OF_TEXT_SEEN = 3  # its letters as a number, how many, and what it says
 # A text column and its dict; the bits of a kind, its number, can it begin, can any run do anything with it?
@@ -289,6 +290,25 @@ def texts_said(door: Int64s, given: Int64s, row: int) -> int:
     return 0
 
 
+@borrowing
+def place_of_kind(door: Int64s, bits: int) -> int:
+    """Where a kind of events is among those that are known; -1: it is not."""
+    kinds = int64_rows(door[KINDS_AT], door[KINDS], OF_KIND)
+    for kind in range(door[KINDS]):
+        if kinds[kind, 0] == bits:
+            return kind
+    return -1
+
+
+@borrowing
+def does_nothing(door: Int64s, given: Int64s, row: int, time: int) -> bool:
+    """Is a row of a kind that no run can use, and does no window pass with its time?"""
+    if door[KINDS] <= 0 or door[ONE_AT] != 0 or time > door[NEXT_DUE] or texts_said(door, given, row) != 0:
+        return False
+    kind = place_of_kind(door, door[BITS])
+    return kind >= 0 and int64_rows(door[KINDS_AT], door[KINDS], OF_KIND)[kind, 3] == 0
+
+
 @kernel
 def described_as(door: Int64s, at: int, bits: int) -> int:
     """The same, where it is known what texts say."""
@@ -299,10 +319,8 @@ def described_as(door: Int64s, at: int, bits: int) -> int:
         bits |= holding_cases(head, door[ONE_ASKED])
     begins = matters = True
     if door[KINDS] >= 0:
-        kinds, kind = int64_rows(door[KINDS_AT], door[KINDS], OF_KIND), 0
-        while kind < door[KINDS] and kinds[kind, 0] != bits:
-            kind += 1
-        if kind == door[KINDS]:
+        kinds, kind = int64_rows(door[KINDS_AT], door[KINDS], OF_KIND), place_of_kind(door, bits)
+        if kind < 0:
             door[BITS] = bits
             return NEEDS_OWN_KIND
         bits, begins, matters = kinds[kind, 1], kinds[kind, 2] != 0, kinds[kind, 3] != 0
@@ -546,6 +564,9 @@ def rows_released(at: int, given_at: int) -> int:
                 hinders = gathered_rows_searched(door)
             continue
         row = given[NEXT_ROW]
+        if door[STAGE] == FRESH and does_nothing(door, given, row, times[row]):
+            given[NEXT_ROW] = row + 1
+            continue
         hinders = row_taken(door, given, row, times[row])
         if hinders != 0:
             break

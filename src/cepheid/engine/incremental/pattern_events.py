@@ -87,6 +87,7 @@ class PatternEvents(DictColumns):
             id(step.keys),
         )
         door[p.IDLE_AT] = 0 if step.is_idle is None else address_of_kernel(step.is_idle)
+        door[p.NEXT_DUE] = -d.FAR
         door[p.STAGE], door[p.GATHERS], door[p.GATHERED] = p.FRESH, int(step.gathers), 0
         self._kept["step"], self._kinds = step, list[tuple[int, int, bool, bool]]()
         self.columns_read = sorted({self.names[fill[d.COLUMN]] for fill in fills} | set(step.texts))
