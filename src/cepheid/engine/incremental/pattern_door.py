@@ -26,6 +26,7 @@ from cepheid.engine.incremental.dict_door import (
     LOG,
     LONG_WAY,
     MOST_ROWS,
+    NAME,
     NEEDS_ROOM,
     NONE_KIND,
     OF_COLUMN,
@@ -108,11 +109,13 @@ PUT_AT, TABLE_AT, COLUMNS_READ_AT, TEXT_COLUMNS_AT, TEXTS_SEEN_AT = range(NOTED 
 TELL_AT, OF_TELLING, ANSWER = range(NOTED + 19, NOTED + 22)
 # The kernel that begins with a new key (0: Python does); no window passes before this time, as far as is known.
 BEGIN_KEY_AT, NEXT_DUE = NOTED + 22, NOTED + 23
-PATTERN_DOOR_SIZE = NEXT_DUE + 1
+RING_WIDTH = NOTED + 24  # numbers of a dict that waits
+PATTERN_DOOR_SIZE = RING_WIDTH + 1
 TEXTS_SEEN, SHORT = 256, 7  # of a column; letters of a short text
 OF_TEXT_SEEN = 3  # its letters as a number, how many, and what it says
-# A text column and its dict; the bits of a kind, its number, can it begin, can any run do anything with it?
-OF_RING, OF_TEXTS, OF_KIND = 3, 2, 4
+# A text column and its dict; the bits of a kind, its number, can it begin, can any run do anything with it? Of a dict
+# that waits what comes before the values that the search reads, by address: its time, key and bits.
+OF_TEXTS, OF_KIND, OF_RING = 2, 4, 3
 
 # STAGE: the event is not in yet, it is, or only time passes; rows that are put down are searched.
 FRESH, INSIDE, PASSES, SEARCHES = range(4)
@@ -363,23 +366,32 @@ def logged(door: Int64s) -> int:
 
 
 @borrowing
-def read_again(door: Int64s, event: int) -> None:
+def read_columns(door: Int64s, event: int) -> None:
     """Reads the columns of a dict that the search reads; they are known to be plain."""
     fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
     columns = int64_rows(door[COLUMNS_AT], door[COLUMNS], OF_COLUMN)
     values = int64_row(door[VALUES_AT], door[COLUMNS])
     for fill in range(door[READ_FROM], door[READ_TO]):
         column = fills[fill, COLUMN]
-        value = dict_item(event, columns[column, 0])
+        value = dict_item(event, columns[column, NAME])
         values[column] = value
         if value != 0 and int64_row(value + KIND, 1)[0] == door[NONE_KIND]:
             values[column] = 0
 
 
+@borrowing
+def read_again(door: Int64s, first: Int64s) -> None:
+    """Says where the values of a dict are that waited and that the search reads."""
+    fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    for fill in range(door[READ_FROM], door[READ_TO]):
+        values[fills[fill, COLUMN]] = first[OF_RING + fill - door[READ_FROM]]
+
+
 @kernel
 def released(door: Int64s) -> int:
     """Takes in the dicts that the watermark has passed, and lets time pass; how much there is to report, or a hint."""
-    ring, mark = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[WATERMARK]
+    ring, mark = int64_rows(door[RING_AT], door[RING_ROOM], door[RING_WIDTH]), door[WATERMARK]
     step, door[RAWS_AT] = search_at(door[STEP_AT]), 0
     while door[RING_FIRST] < door[RING_LAST] and ring[door[RING_FIRST], 0] < mark:
         first = door[RING_FIRST]
@@ -387,7 +399,7 @@ def released(door: Int64s) -> int:
             door[EVENT] = list_item(door[WAITING], first)
             door[TIME], door[KEY], door[BITS] = ring[first, 0], ring[first, 1], ring[first, 2]
             door[UNTIL] = ring[first, 0]
-            read_again(door, door[EVENT])
+            read_again(door, ring[first])
         found = step(door)
         if found < 0:
             return int(found)
@@ -403,13 +415,17 @@ def released(door: Int64s) -> int:
 @borrowing
 def held(door: Int64s, event: int, time: int, key: int, bits: int) -> int:
     """Lets a copy of a dict wait, for which there is room; 0 if there is memory, too."""
-    ring, last = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[RING_LAST]
+    ring, last = int64_rows(door[RING_AT], door[RING_ROOM], door[RING_WIDTH]), door[RING_LAST]
     copied = dict_copy(event)  # the caller may use it again
     if copied == 0 or list_append(door[WAITING], copied) != 0:
         clear_error()
         return NO_MEMORY
     give_back(copied)
     ring[last, 0], ring[last, 1], ring[last, 2] = time, key, bits
+    fills = int64_rows(door[FILLS_AT], door[FILLS], OF_FILL)
+    values = int64_row(door[VALUES_AT], door[COLUMNS])
+    for fill in range(door[READ_FROM], door[READ_TO]):
+        ring[last, OF_RING + fill - door[READ_FROM]] = values[fills[fill, COLUMN]]
     door[RING_LAST] = last + 1
     return 0
 
@@ -421,7 +437,7 @@ def taken_in(door: Int64s, at: int, event: int, how: int) -> int:
     time = time_of(door, at, event, QUIET)
     if time >= FAR or time < door[WATERMARK] or not is_plain(door):
         return LONG_WAY
-    ring, last = int64_rows(door[RING_AT], door[RING_ROOM], OF_RING), door[RING_LAST]
+    ring, last = int64_rows(door[RING_AT], door[RING_ROOM], door[RING_WIDTH]), door[RING_LAST]
     if how != HOLDS and last > door[RING_FIRST] and time < ring[last - 1, 0]:
         return OUT_OF_ORDER
     if last >= door[RING_ROOM] or (how != HOLDS and (door[ROWS] > door[MOST_ROWS] or door[LOG] == 0)):
@@ -444,6 +460,7 @@ def taken_in(door: Int64s, at: int, event: int, how: int) -> int:
         door[TIME], door[KEY], door[BITS] = time, key, bits
         if found >= 0 and search_at(door[IDLE_AT])(door) != 0:
             return found
+        read_columns(door, event)  # others were released meanwhile
         lacks = held(door, event, time, key, bits)
         return lacks if lacks != 0 else found
     lacks = held(door, event, time, key, bits)

@@ -135,7 +135,9 @@ class PatternEvents(DictColumns):
 
     def wait_again(self, before: list[Any], room: int = 0) -> None:
         """Begins with no dict that waits, and room for twice those that did."""
-        ring = np.zeros((max(FIRST_ROOM, 2 * len(before) + room), p.OF_RING), np.int64)
+        width = p.OF_RING + int(self.door[p.READ_TO] - self.door[p.READ_FROM])
+        ring = np.zeros((max(FIRST_ROOM, 2 * len(before) + room), width), np.int64)
+        self.door[p.RING_WIDTH] = width
         self.waiting = []
         self.door[p.WAITING] = id(self.waiting)
         self.door[p.RING_FIRST] = self.door[p.RING_LAST] = 0
