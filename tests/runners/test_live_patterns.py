@@ -317,6 +317,22 @@ def test_an_event_that_another_call_overtakes_comes_after_it(name: str, comes: s
 
 
 @pytest.mark.skipif(not COMPILES, reason="plain kernels take the lock")
+def test_an_event_at_the_address_of_one_that_was_broken_off_is_another_one() -> None:
+    """Ctrl-C may come between the kernel and the lock; Python gives the memory of the first event to the second."""
+    live = cepheid.live(f"MATCH_RECOGNIZE ({CLAUSES['computed']}", SCHEMA)
+    empty = dict.fromkeys(KINDS)
+    events = [empty | {"ts": 0, "k": key} for key in (2, 3)]
+    events += [empty | {"ts": at, "k": 1, "price": price} for at, price in enumerate(FALL_AND_RISE)]
+    for event in events:
+        assert live.send(event) == []
+    door, broken = live._door, empty | {"ts": 9, "k": 2}
+    assert door.call(broken, [], door.at, pattern_door.ALONE) > 0
+    broken |= {"ts": 11, "k": 3, "price": 7.0}  # the same address
+    assert len(live.send(broken)) == 1
+    assert live.held.stream.waiting.to_pylist() == [broken]
+
+
+@pytest.mark.skipif(not COMPILES, reason="plain kernels take the lock")
 @pytest.mark.parametrize("delay", [0, 5])
 @pytest.mark.parametrize("query", [f"MATCH_RECOGNIZE ({CLAUSES['v-shape']}", PATTERNS["any"]], ids=["rows", "Flink"])
 def test_ctrl_c_after_an_event_was_taken_in_takes_it_back_alone(query: Any, delay: int) -> None:

@@ -78,10 +78,7 @@ class PatternDoor:
         self.back: Any = _TO_LIST  # to the kind of table that came last
         self.opened: SearchStream | None = None
         self.before: Before | None = None  # of a call of several events that is at work...
-        self.happened: tuple[Any, Before | None] = (
-            None,
-            None,
-        )  # ... and of one that has done its work, with its events
+        self.happened: tuple[Any, Before | None] = None, None  # ... and of one that has done its work, with its events
         self.nothing = stream.result.empty_table()
         self.call: Callable[[Any, Any, int, int], int] = _not_yet
 
@@ -162,13 +159,16 @@ class PatternDoor:
 
     # --- events -------------------------------------------------------------------------------------------------------
 
-    def take(self, events: Any) -> Any:
-        """What events decide, as they came; None: they have to go the long way, and nothing happened."""
-        begun = self.door[d.HALF] if self.door[d.TAKEN] == id(events) else 0
+    def take(self, events: Any, said: int) -> Any:
+        """What events decide, as they came; None: they have to go the long way, and nothing happened.
+
+        The kernel has said something of a single event: if that is begun, it goes on.
+        """
+        begun = self.door[d.HALF] == said and self.door[d.TAKEN] == id(events)
         try:
             if begun:
                 self.door[d.HALF] = 0
-                return self._one(events, begun)
+                return self._one(events, said)
             self.keep_out()
             if type(events) is dict:
                 if self.tables:

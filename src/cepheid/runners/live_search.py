@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.engine.incremental.dict_door import LONG_WAY
 from cepheid.engine.incremental.pattern_door import ALONE
 from cepheid.errors import CepheidError
 from cepheid.language.durations import whole_steps
@@ -91,30 +92,34 @@ class SearchLive(LiveFace):
         An event as a mapping, or a list of them, gives a list of mappings. If it raises an error, nothing of it
         happened, and the same events can be sent again.
         """
-        door = self._door
+        door, said = self._door, LONG_WAY
         if door is not None and type(events) is dict:
             found: list[Any] = []
             try:
-                if door.call(events, found, door.at, ALONE) == 0:
+                said = door.call(events, found, door.at, ALONE)
+                if said == 0:
                     return found
             except BaseException:  # such as Ctrl-C, which may come after everything has happened
                 self._take_back(door, events)
                 raise
         if door is not None and type(events) in _KINDS:
             self._check_alone()
-            told = self._by_door(door, events)
+            told = self._by_door(door, events, said)
             if told is not None:
                 return told
         return super().send(events)
 
-    def _by_door(self, door: PatternDoor, events: Any) -> Any:
-        """What events decide that go the short way: all of it happens, or nothing. None: they cannot go it."""
+    def _by_door(self, door: PatternDoor, events: Any, said: int) -> Any:
+        """What events decide that go the short way: all of it happens, or nothing. None: they cannot go it.
+
+        The kernel has said something of a single event that came without the lock.
+        """
         door.happened = None, None
         try:
             with self._lock:
                 if self._opened is not self._state and not self._is_open(door):
                     return None
-                told = door.take(events)
+                told = door.take(events, said)
                 if told is not None:
                     door.let_in()
                 return told
@@ -140,13 +145,13 @@ class SearchLive(LiveFace):
         door, state = self._door, self._state
         if door is None or self._opened is not state:
             return state
-        self._opened = None
         door.keep_out()
-        if not door.number:
-            return state
-        seen = state.numbers
-        seen = replace(seen, events=seen.events + door.number, matches=seen.matches + door.matches)
-        self._state = state._replace(held=ChunkCache(door.closed()), numbers=seen, back=door.back)
+        if door.number:
+            seen = state.numbers
+            seen = replace(seen, events=seen.events + door.number, matches=seen.matches + door.matches)
+            # Should this be broken off, the door is still open or the state another one.
+            self._state = state._replace(held=ChunkCache(door.closed()), numbers=seen, back=door.back)
+        self._opened = None
         return self._state
 
     @property
