@@ -122,7 +122,7 @@ class _Parts:
     def leaf(self, listed: bool, negation: bool) -> str:
         """One component."""
         draw = self.draw
-        name = "abcdefghkl"[len(self.single) + len(self.groups) + len(self.negative)]
+        name = "abcdefghklmnopqrtuvw"[len(self.single) + len(self.groups) + len(self.negative)]
         kind = draw.choice([f"T{draw.randrange(3)}"] * 25 + ["ANY(T0, T1)", "*"])
         if negation and draw.random() < 0.12:
             self.negative.append(name)
