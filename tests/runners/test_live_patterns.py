@@ -281,7 +281,18 @@ def test_a_stream_that_is_cut_saved_and_searched_anew_anywhere_is_its_table(name
         assert sorted(found) == sorted(as_rows(cepheid.match(table, query, **options)))
 
 
+NOTHING = dict.fromkeys(KINDS)
 FALL_AND_RISE = [3.0, 2.0, 1.0, 2.0, 1.0]  # the last of them ends a match, when time has passed it
+
+
+def about_to_match(name: str) -> Any:
+    """A live clause that knows three keys, and reports a match as soon as time passes."""
+    live = cepheid.live(f"MATCH_RECOGNIZE ({CLAUSES[name]}", SCHEMA)
+    events = [NOTHING | {"ts": 0, "k": key} for key in (2, 3)]
+    events += [NOTHING | {"ts": at, "k": 1, "price": price} for at, price in enumerate(FALL_AND_RISE)]
+    for event in events:
+        assert live.send(event) == []
+    return live
 
 
 @pytest.mark.skipif(not COMPILES, reason="plain kernels take the lock")
@@ -289,16 +300,11 @@ FALL_AND_RISE = [3.0, 2.0, 1.0, 2.0, 1.0]  # the last of them ends a match, when
 @pytest.mark.parametrize("comes", ["another event", "a list", "a table", "save"])
 def test_an_event_that_another_call_overtakes_comes_after_it(name: str, comes: str) -> None:
     """A kernel may leave rows of the result to Python: until it has the lock, nothing has happened."""
-    live = cepheid.live(f"MATCH_RECOGNIZE ({CLAUSES[name]}", SCHEMA)
-    empty = dict.fromkeys(KINDS)
-    events = [empty | {"ts": 0, "k": key} for key in (2, 3)]
-    events += [empty | {"ts": at, "k": 1, "price": price} for at, price in enumerate(FALL_AND_RISE)]
-    for event in events:
-        assert live.send(event) == []
-    door, last = live._door, empty | {"ts": 9, "k": 2}
+    live = about_to_match(name)
+    door, last = live._door, NOTHING | {"ts": 9, "k": 2}
     door.door[pattern_door.TELL_AT] = 0
     assert door.call(last, [], door.at, pattern_door.ALONE) > 0, "the match is found"
-    other = empty | {"ts": 9, "k": 3}
+    other = NOTHING | {"ts": 9, "k": 3}
     found: list[Any] = []
     match comes:
         case "another event":
@@ -310,7 +316,7 @@ def test_an_event_that_another_call_overtakes_comes_after_it(name: str, comes: s
         case _:
             live = cepheid.live(f"MATCH_RECOGNIZE ({CLAUSES[name]}", SCHEMA, state=live.save())
     before = live.numbers.events
-    assert before == {"save": 0}.get(comes, len(events) + 1)
+    assert before == {"save": 0}.get(comes, 2 + len(FALL_AND_RISE) + 1)
     found += live.send(last)
     assert live.numbers.events == before + 1
     assert len(found) == live.numbers.matches == 1
@@ -319,13 +325,8 @@ def test_an_event_that_another_call_overtakes_comes_after_it(name: str, comes: s
 @pytest.mark.skipif(not COMPILES, reason="plain kernels take the lock")
 def test_an_event_at_the_address_of_one_that_was_broken_off_is_another_one() -> None:
     """Ctrl-C may come between the kernel and the lock; Python gives the memory of the first event to the second."""
-    live = cepheid.live(f"MATCH_RECOGNIZE ({CLAUSES['computed']}", SCHEMA)
-    empty = dict.fromkeys(KINDS)
-    events = [empty | {"ts": 0, "k": key} for key in (2, 3)]
-    events += [empty | {"ts": at, "k": 1, "price": price} for at, price in enumerate(FALL_AND_RISE)]
-    for event in events:
-        assert live.send(event) == []
-    door, broken = live._door, empty | {"ts": 9, "k": 2}
+    live = about_to_match("computed")
+    door, broken = live._door, NOTHING | {"ts": 9, "k": 2}
     assert door.call(broken, [], door.at, pattern_door.ALONE) > 0
     broken |= {"ts": 11, "k": 3, "price": 7.0}  # the same address
     assert len(live.send(broken)) == 1

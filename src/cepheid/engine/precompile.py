@@ -38,6 +38,7 @@ OTHERS = (
     "incremental.intake",
     "incremental.flink_step",
     "incremental.pattern_door",
+    "incremental.pattern_rows",
     "incremental.row_step",
     "search.totals",
     "search.runs.totals",

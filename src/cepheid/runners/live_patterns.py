@@ -16,6 +16,7 @@ import pyarrow as pa
 from cepheid.budget import checkpoint
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import pattern_door as p
+from cepheid.engine.incremental import pattern_rows as w
 from cepheid.engine.incremental.pattern_events import GivenRows, PatternEvents
 from cepheid.engine.incremental.row_core import NotIncrementalError
 from cepheid.engine.kernels.compile import COMPILES
@@ -343,7 +344,7 @@ class PatternDoor:
             if given.part is not None:
                 log.add_more(given.part, taken)
             elif taken:
-                given.part = log.add_some(given.shown, given.rows, given.head[p.KEPT_AT], taken, given.memory)
+                given.part = log.add_some(given.shown, given.rows, given.head[w.KEPT_AT], taken, given.memory)
             if not given.is_done:
                 break
             del tables[0]

@@ -49,14 +49,16 @@ from cepheid.engine.incremental.pattern_door import (
     STAGE,
     WATERMARK,
     arrive,
-    check_rows,
     go_on,
     logged,
-    release_rows,
 )
 from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
 from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
 from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
+from cepheid.engine.incremental.pattern_rows import (
+    check_rows,
+    release_rows,
+)
 from cepheid.engine.incremental.result_rows import find, make
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.kernels.memory import int64_row, int64_rows

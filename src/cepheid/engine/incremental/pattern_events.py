@@ -1,4 +1,4 @@
-"""What the kernels of `pattern_door` read: made for one pattern, whose search belongs to the caller."""
+"""What the kernels of `pattern_door` and `pattern_rows` read: made for one pattern, which the caller searches."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from cepheid.engine.data.arrays import Int64s
 from cepheid.engine.incremental import dict_door as d
 from cepheid.engine.incremental import pattern_door as p
+from cepheid.engine.incremental import pattern_rows as w
 from cepheid.engine.incremental.arrow_memory import Exported, exported
 from cepheid.engine.incremental.dict_events import DictColumns
 from cepheid.engine.incremental.one_event import OneEvent
@@ -65,7 +66,7 @@ class PatternEvents(DictColumns):
         """The search is another one than before."""
         door = self.door
         self.call, self.go_on = p.arrive.direct(), p.go_on.direct()
-        self._check_rows, self._release_rows = p.check_rows.direct(), p.release_rows.direct()
+        self._check_rows, self._release_rows = w.check_rows.direct(), w.release_rows.direct()
         fills: list[tuple[int, ...]] = [(self.names.index(name), d.NOWHERE, 0, 0) for name in step.key_names]
         door[p.KEYS_FROM], door[p.KEYS_TO] = 0, len(fills)
         door[p.ONE_AT] = 0
@@ -103,16 +104,16 @@ class PatternEvents(DictColumns):
         self.of_tables = columns, of_fractions
         self._place("of fills", of_fills, p.COLUMNS_READ_AT)
         self._place("of texts", of_texts, p.TEXT_COLUMNS_AT)
-        self._place("texts seen", np.zeros(len(texts) * p.TEXTS_SEEN * p.OF_TEXT_SEEN, np.int64), p.TEXTS_SEEN_AT)
+        self._place("texts seen", np.zeros(len(texts) * w.TEXTS_SEEN * w.OF_TEXT_SEEN, np.int64), p.TEXTS_SEEN_AT)
         door[p.PUT_AT] = 0 if step.put is None else address_of_kernel(step.put)
         door[p.BEGIN_KEY_AT] = 0 if step.begin_key is None else address_of_kernel(step.begin_key)
         door[p.TELL_AT] = 0 if step.tell is None else address_of_kernel(step.tell)
         door[p.OF_TELLING] = 0 if step.of_telling is None else step.of_telling.ctypes.data
-        head = np.zeros(p.GIVEN_SIZE, np.int64)
+        head = np.zeros(w.GIVEN_SIZE, np.int64)
         head[NUMBERS_AT] = self._numbers.ctypes.data
-        head[TRUE], head[FALSE], head[p.TIME_COLUMN] = id(True), id(False), self.log_names.index(self.time)
+        head[TRUE], head[FALSE], head[w.TIME_COLUMN] = id(True), id(False), self.log_names.index(self.time)
         head[TABLE_COLUMNS_AT], head[TABLE_COLUMNS] = columns.ctypes.data, len(columns)
-        head[p.FRACTIONS_AT], head[p.FRACTION_COLUMNS] = of_fractions.ctypes.data, len(of_fractions)
+        head[w.FRACTIONS_AT], head[w.FRACTION_COLUMNS] = of_fractions.ctypes.data, len(of_fractions)
         self._kept["of rows"], self._of_rows_at = head, int(head.ctypes.data)
 
     def add_kind(self, bits: int, kind: int, begins: bool, matters: bool) -> None:
@@ -177,7 +178,7 @@ class PatternEvents(DictColumns):
         if memory is None:
             return None
         number = shown.num_rows
-        numbers = np.empty(p.GIVEN_SIZE + number, np.int64)  # in one piece: to ask for an address takes a microsecond
+        numbers = np.empty(w.GIVEN_SIZE + number, np.int64)  # in one piece: to ask for an address takes a microsecond
         if self._check_rows(numbers, self._of_rows_at, memory.at, number) != 1:
             return None
         return GivenRows(self, table, shown, memory, numbers)
@@ -198,19 +199,19 @@ class GivenRows:
     ) -> None:
         self.table, self.shown, self.memory = table, shown, memory
         self._columns, self._names = events.of_tables, events.columns_read
-        self.rows, self.head = numbers[p.GIVEN_SIZE :], numbers.data  # which of them are in the log, and the rest
-        self.at, self.first, self.last = self.head[p.GIVEN_AT], self.head[p.FIRST_TIME], self.head[p.LATEST_TIME]
+        self.rows, self.head = numbers[w.GIVEN_SIZE :], numbers.data  # which of them are in the log, and the rest
+        self.at, self.first, self.last = self.head[w.GIVEN_AT], self.head[w.FIRST_TIME], self.head[w.LATEST_TIME]
         self.part: Any = None  # of the log, if some rows are there
 
     @property
     def next(self) -> int:
         """The first row that waits."""
-        return self.head[p.NEXT_ROW]
+        return self.head[w.NEXT_ROW]
 
     @property
     def is_done(self) -> bool:
         """Has the watermark passed all rows?"""
-        return self.head[p.NEXT_ROW] == self.head[p.ROWS_GIVEN]
+        return self.head[w.NEXT_ROW] == self.head[w.ROWS_GIVEN]
 
     def waits(self) -> pa.Table:
         """The rows that wait."""
@@ -227,4 +228,4 @@ class GivenRows:
     @property
     def taken(self) -> int:
         """How many rows have gone into the log."""
-        return self.head[p.KEPT_ROWS]
+        return self.head[w.KEPT_ROWS]

@@ -22,39 +22,41 @@ from cepheid.engine.incremental.pattern_door import (
     EVENT,
     FRESH,
     GATHERS,
-    GIVEN_SIZE,
     HINDERED,
     INSIDE,
-    KEPT_AT,
-    KEPT_ROWS,
     KEYS_FROM,
     KEYS_TO,
-    MOST_GATHERED,
-    NEXT_ROW,
     NO_MEMORY,
     PASSES,
     READ_FROM,
     READ_TO,
-    ROWS_GIVEN,
     SEARCH,
     SEARCHES,
     SEEN,
     STAGE,
     TABLE_AT,
-    TIMES_AT,
     WATERMARK,
     arrive,
-    check_rows,
     go_on,
     key_entry,
     logged,
-    release_rows,
-    texts_said,
 )
 from cepheid.engine.incremental.pattern_door import GATHERED as GATHERED_ROWS
 from cepheid.engine.incremental.pattern_door import KEY as EVENT_KEY
 from cepheid.engine.incremental.pattern_door import TIME as EVENT_TIME
 from cepheid.engine.incremental.pattern_door import UNTIL as PASSES_UNTIL
+from cepheid.engine.incremental.pattern_rows import (
+    GIVEN_SIZE,
+    KEPT_AT,
+    KEPT_ROWS,
+    MOST_GATHERED,
+    NEXT_ROW,
+    ROWS_GIVEN,
+    TIMES_AT,
+    check_rows,
+    release_rows,
+    texts_said,
+)
 from cepheid.engine.incremental.result_rows import find, make
 from cepheid.engine.incremental.row_measures import make_values, measure_dicts, measure_values, tell_dicts
 from cepheid.engine.incremental.row_push import (
