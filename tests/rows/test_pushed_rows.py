@@ -162,3 +162,20 @@ def test_a_call_that_fails_leaves_nothing_behind(
     found += told if isinstance(told, list) else told.to_pylist()
     assert len(whole) > 5
     assert sorted(map(str, found)) == sorted(map(str, whole))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_rows_with_instants_are_taken_up_in_any_zone(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rows are searched as they come; then the search stays in memory, and takes up what was kept of them."""
+    monkeypatch.setattr(rows, "MANY", 20)
+    instants = pa.timestamp("us", tz="UTC")
+    prices = [3, 2, 1, 2] * 30
+    table = pa.table({"ts": pa.array(range(120)).cast(pa.int64()).cast(instants), "price": prices})
+    clause = """MATCH_RECOGNIZE (ORDER BY ts MEASURES hour(A.ts) AS begins, LAST(C.price) AS price
+        PATTERN (A B+ C+) WITHIN INTERVAL '1' HOUR DEFINE B AS price < PREV(price), C AS price > PREV(price))"""
+    live, found = cepheid.live(clause, table.schema, tz=zone), list[Any]()
+    for start in range(0, 120, 15):
+        found += live.send(table.slice(start, 15)).to_pylist()
+    found += live.finish().to_pylist()
+    assert found == cepheid.match(table, clause, tz=zone).to_pylist()
+    assert len(found) == 30

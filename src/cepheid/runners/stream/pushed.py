@@ -61,7 +61,7 @@ class PushedSearch(ABC):
     def place_of(self, events: pa.Table, saved: object, until: int | None) -> Place:
         """The place that a saved state is."""
         log = self.new_log()
-        log.add_table(events, None)
+        log.add_table(events.select(self.schema.names).cast(self.schema), None)  # the zones of instants are labels
         return Place(log, log.mark(), saved, events.num_rows, until)
 
     def go_to(self, place: Place) -> Any:
